@@ -1,0 +1,155 @@
+"""The dense layers' optimizer, and the output layer's targets and losses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xmach._kernels._compile import kernel
+from xmach.types import FloatArray, Int32Array, IntArray
+
+
+@kernel
+def adam(
+    weights: FloatArray,
+    gradient: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    rate: np.float32,
+    beta1: np.float32,
+    beta2: np.float32,
+    epsilon: np.float32,
+    decay: np.float32,
+) -> None:
+    """One Adam step in place over flat arrays; `rate` carries the bias correction, `decay` multiplies the weights."""
+    one = np.float32(1.0)
+    for i in range(len(weights)):
+        g = gradient[i]
+        m = beta1 * first[i] + (one - beta1) * g
+        v = beta2 * second[i] + (one - beta2) * g * g
+        first[i] = m
+        second[i] = v
+        weights[i] = decay * weights[i] - rate * m / (np.sqrt(v) + epsilon)
+
+
+@kernel
+def bucket_targets(
+    indptr: IntArray,
+    labels: Int32Array,
+    values: FloatArray,
+    rows: IntArray,
+    a: int,
+    b: int,
+    prime: int,
+    n_buckets: int,
+    offsets: IntArray,
+    buckets: Int32Array,
+    masses: FloatArray,
+) -> None:
+    """The bucket targets of a batch, straight from the hash h(x) = ((a x + b) mod p) mod B.
+
+    Target t of batch row i (offsets[i] <= t < offsets[i+1]) is bucket `buckets[t]` with the share `masses[t]` of the
+    row's label values; buckets are distinct within a row, and the masses of a row with labels sum to 1.
+    """
+    place = 0
+    offsets[0] = 0
+    # unsigned throughout: a x + b needs all 64 bits, and Numba makes uint64 with int64 a float
+    a64, b64, p64, n64 = np.uint64(a), np.uint64(b), np.uint64(prime), np.uint64(n_buckets)
+    for i in range(len(rows)):
+        start = place
+        total = np.float32(0.0)
+        for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            bucket = np.int32(((a64 * np.uint64(labels[j]) + b64) % p64) % n64)
+            total += values[j]
+            found = start
+            while found < place and buckets[found] != bucket:  # a row has few labels: a scan beats a sort
+                found += 1
+            if found == place:
+                buckets[place] = bucket
+                masses[place] = values[j]
+                place += 1
+            else:
+                masses[found] += values[j]
+        for t in range(start, place):
+            masses[t] = masses[t] / total if total > 0 else np.float32(1.0 / (place - start))
+        offsets[i + 1] = place
+
+
+@kernel
+def softmax_gradient(
+    probabilities: FloatArray, offsets: IntArray, buckets: Int32Array, masses: FloatArray, weights: FloatArray
+) -> float:
+    """Turn softmax probabilities (n, B) into d loss / d logits in place; returns the summed weighted cross-entropy.
+
+    A row without labels has no target: its gradient is zero.
+    """
+    loss = 0.0
+    for i in range(len(weights)):
+        row, weight = probabilities[i], weights[i]
+        if offsets[i] == offsets[i + 1]:
+            row[:] = 0.0
+            continue
+        for t in range(offsets[i], offsets[i + 1]):
+            loss -= weight * masses[t] * np.log(max(row[buckets[t]], np.float32(1e-30)))
+        for t in range(offsets[i], offsets[i + 1]):
+            row[buckets[t]] -= masses[t]
+        if weight != 1.0:
+            row *= weight
+    return loss
+
+
+@kernel
+def bce_gradient(
+    probabilities: FloatArray, offsets: IntArray, buckets: Int32Array, masses: FloatArray, weights: FloatArray
+) -> float:
+    """Turn sigmoid probabilities (n, B) into d loss / d logits in place; returns the summed weighted cross-entropy.
+
+    A bucket's target is the OR of its labels, so masses do not matter. The sum of log(1 - p) over B buckets is taken
+    as the log of running products: a logarithm for each would cost more than the gradient.
+    """
+    loss = 0.0
+    one, tiny = np.float32(1.0), 1e-30
+    for i in range(len(weights)):
+        row, weight = probabilities[i], weights[i]
+        negative, product = 0.0, 1.0
+        for c in range(len(row)):
+            product *= max(one - row[c], np.float32(1e-7))
+            if product < 1e-200:
+                negative -= np.log(product)
+                product = 1.0
+        negative -= np.log(product)
+        for t in range(offsets[i], offsets[i + 1]):
+            p = row[buckets[t]]
+            negative += np.log(max(one - p, np.float32(1e-7))) - np.log(max(p, tiny))
+            row[buckets[t]] = p - one
+        loss += weight * negative
+        if weight != 1.0:
+            row *= weight
+    return loss
+
+
+def bucket_targets_slow(
+    indptr: IntArray, labels: Int32Array, values: FloatArray, rows: IntArray, bucket_of: IntArray
+) -> list[dict[int, float]]:
+    """The twin of `bucket_targets`: a dictionary bucket -> mass for each row, given the bucket of every label."""
+    targets = []
+    for i in rows:
+        row: dict[int, float] = {}
+        for j in range(indptr[i], indptr[i + 1]):
+            bucket = int(bucket_of[labels[j]])
+            row[bucket] = row.get(bucket, 0.0) + float(values[j])
+        total = sum(row.values())
+        targets.append({bucket: mass / total for bucket, mass in row.items()})
+    return targets
+
+
+def cross_entropy_slow(loss: str, logits: FloatArray, targets: list[dict[int, float]], weights: FloatArray) -> float:
+    """The twin of both losses, in float64 from the logits: the summed weighted cross-entropy."""
+    z = logits.astype(np.float64)
+    total = 0.0
+    for row, target, weight in zip(z, targets, weights, strict=True):
+        if loss == "softmax":
+            log_p = row - row.max() - np.log(np.exp(row - row.max()).sum())
+            total -= weight * sum(mass * log_p[bucket] for bucket, mass in target.items())
+        else:
+            total += weight * (np.logaddexp(0.0, row).sum() - sum(row[bucket] for bucket in target))
+    return float(total)

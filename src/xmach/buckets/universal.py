@@ -1,0 +1,148 @@
+"""The 2-universal family h(x) = ((a x + b) mod p) mod B of Carter and Wegman, as in the paper's background section."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from xmach.parameters import whole
+from xmach.types import AnyArray, IntArray
+
+_LIMIT = 2**32 - 5  # the largest prime below 2^32: a x + b stays within unsigned 64-bit arithmetic
+_CHUNK = 1 << 20  # labels hashed at a time
+
+
+def is_prime(number: int) -> bool:
+    """Whether a number below 2^64 is prime: Miller-Rabin with bases that are exact there."""
+    bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+    if number < 2:
+        return False
+    for base in bases:
+        if number % base == 0:
+            return number == base
+    odd, twos = number - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for base in bases:
+        power = pow(base, odd, number)
+        if power in (1, number - 1):
+            continue
+        for _ in range(twos - 1):
+            power = power * power % number
+            if power == number - 1:
+                break
+        else:
+            return False
+    return True
+
+
+def next_prime(number: int) -> int:
+    """The smallest prime that is not below the number."""
+    while not is_prime(number):
+        number += 1
+    return number
+
+
+@dataclass(frozen=True)
+class UniversalHashes:
+    """R independent hashes of labels 0..K-1 into B buckets; `h_r(x) = ((a[r] x + b[r]) mod p) mod B`."""
+
+    n_labels: int
+    n_buckets: int
+    prime: int
+    a: tuple[int, ...]  # each in [1, p)
+    b: tuple[int, ...]  # each in [0, p)
+
+    @classmethod
+    def draw(
+        cls, n_labels: int, n_buckets: int, n_repetitions: int, seed: int = 0, capacity: int | None = None
+    ) -> UniversalHashes:
+        """R hashes from one seed, the same on every platform.
+
+        `capacity` >= n_labels leaves room for labels to come: p is the smallest prime not below it, nor below B.
+        """
+        n_labels = whole("n_labels", n_labels, 1, _LIMIT)
+        n_buckets = whole("n_buckets", n_buckets, 2, 2**31 - 1)
+        capacity = n_labels if capacity is None else whole("capacity", capacity, n_labels, _LIMIT)
+        prime = next_prime(max(capacity, n_buckets, 2))
+        # Philox is counter-based and its raw 64-bit output is fixed by its definition; Generator methods may change
+        # between NumPy versions, so numbers are drawn from the raw stream by rejection.
+        bits = np.random.Philox(key=_key(seed))
+        a = tuple(1 + _below(bits, prime - 1) for _ in range(whole("n_repetitions", n_repetitions, 1)))
+        b = tuple(_below(bits, prime) for _ in range(n_repetitions))
+        return cls(n_labels, n_buckets, prime, a, b)
+
+    @property
+    def n_repetitions(self) -> int:
+        """R."""
+        return len(self.a)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The smallest unsigned integer type that holds a bucket."""
+        return np.dtype(np.min_scalar_type(self.n_buckets - 1))
+
+    @cached_property
+    def collision_probability(self) -> float:
+        """Pr[h(x) = h(y)] for x != y over draws of (a, b): a little under 1/B, as p is finite.
+
+        (a x + b, a y + b) is uniform over ordered pairs of distinct residues; with p = q B + t, t buckets hold q + 1
+        residues and B - t hold q.
+        """
+        q, t = divmod(self.prime, self.n_buckets)
+        pairs = t * (q + 1) * q + (self.n_buckets - t) * q * (q - 1)
+        return pairs / (self.prime * (self.prime - 1))
+
+    def buckets(self, ids: AnyArray, repetition: int) -> IntArray:
+        """The buckets of the given label ids in one repetition."""
+        x = np.asarray(ids).astype(np.uint64)
+        a, b = np.uint64(self.a[repetition]), np.uint64(self.b[repetition])
+        return ((a * x + b) % np.uint64(self.prime) % np.uint64(self.n_buckets)).astype(np.int64)
+
+    def signatures(self) -> AnyArray:
+        """The (K, R) table of buckets, in the smallest integer type, built in chunks of labels."""
+        table = np.empty((self.n_labels, self.n_repetitions), dtype=self.dtype)
+        for start in range(0, self.n_labels, _CHUNK):
+            stop = min(start + _CHUNK, self.n_labels)
+            ids = np.arange(start, stop)
+            for r in range(self.n_repetitions):
+                table[start:stop, r] = self.buckets(ids, r)
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """The hashes as plain numbers, for a plan."""
+        return {
+            "n_labels": self.n_labels,
+            "n_buckets": self.n_buckets,
+            "prime": self.prime,
+            "a": list(self.a),
+            "b": list(self.b),
+        }
+
+    @classmethod
+    def from_dict(cls, numbers: dict[str, Any]) -> UniversalHashes:
+        """The inverse of `to_dict`."""
+        return cls(
+            int(numbers["n_labels"]),
+            int(numbers["n_buckets"]),
+            int(numbers["prime"]),
+            tuple(int(a) for a in numbers["a"]),
+            tuple(int(b) for b in numbers["b"]),
+        )
+
+
+def _key(seed: int) -> int:
+    """A 128-bit Philox key: the seed in the low half, 'buckets' in the high half, apart from every other stream."""
+    return (int.from_bytes(b"buckets", "big") << 64) | (int(seed) & (2**64 - 1))
+
+
+def _below(bits: np.random.Philox, limit: int) -> int:
+    """A uniform number in [0, limit): raw 64-bit draws, those in the incomplete last stretch rejected."""
+    stretch = 2**64 - 2**64 % limit
+    while True:
+        number = int(bits.random_raw())
+        if number < stretch:
+            return number % limit

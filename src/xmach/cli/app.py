@@ -1,0 +1,71 @@
+"""The commands, and what becomes of errors: one line on stderr and an exit code, no traceback for a user's mistake."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from xmach.cli.check import check
+from xmach.cli.demo import demo
+from xmach.cli.evaluate import evaluate
+from xmach.cli.inspect import inspect
+from xmach.cli.predict import predict
+from xmach.cli.synth import synth
+from xmach.cli.train import train
+from xmach.errors import Interrupted, ModelError, XmachError
+from xmach.version import __version__
+
+FAILED, BAD_INPUT, BAD_MODEL = 1, 2, 3
+
+app = typer.Typer(
+    name="xmach", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
+for command in (train, predict, evaluate, inspect, check, demo):
+    app.command()(command)
+app.add_typer(synth, name="synth")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"xmach {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Extreme classification in log memory: MACH, merged-average classifiers via hashing."""
+
+
+def main() -> None:
+    """Run the command line and exit with 0 done, 2 bad usage or input, 3 model unusable, 1 anything else."""
+    try:
+        code = app(standalone_mode=False)
+    except click.ClickException as error:
+        sys.exit(_fail(error.format_message(), BAD_INPUT))
+    except click.Abort:
+        sys.exit(_fail("stopped", FAILED))
+    except ModelError as error:
+        sys.exit(_fail(str(error), BAD_MODEL))
+    except Interrupted as error:
+        sys.exit(_fail(str(error), FAILED))
+    except XmachError as error:
+        sys.exit(_fail(str(error), BAD_INPUT))
+    except KeyboardInterrupt:
+        sys.exit(_fail("stopped", FAILED))
+    except BrokenPipeError:  # the reader of stdout has gone, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
+    except OSError as error:
+        sys.exit(_fail(str(error), FAILED))
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> int:
+    print(message if message.startswith("xmach") else message.replace("\n", " "), file=sys.stderr)
+    return code

@@ -1,0 +1,62 @@
+"""Arguments that several commands take, and how their text is read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xmach.cli.choices import Format, OnError
+from xmach.errors import ParameterError
+
+ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.", show_default=False)]
+DataFile = Annotated[Path, typer.Argument(metavar="FILE", help="A data file, gzip'd or not.", show_default=False)]
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="The file's format.")]
+OnErrorOption = Annotated[OnError, typer.Option("--on-error", help="Stop at a bad row, or skip and count it.")]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option("--cache", help="Where data files are kept once read.", show_default="$XMACH_CACHE or ~/.cache/xmach"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+PartialOption = Annotated[bool, typer.Option("--allow-partial", help="Answer though repetitions are missing.")]
+NoVerifyOption = Annotated[bool, typer.Option("--no-verify", help="Do not check the model's checksums first.")]
+
+
+def cache_folder(given: Path | None) -> Path:
+    """The folder that holds data files once read."""
+    if given is not None:
+        return given
+    home = os.environ.get("XMACH_CACHE")
+    return Path(home) if home else Path.home() / ".cache" / "xmach"
+
+
+def whole_numbers(text: str, what: str) -> tuple[int, ...]:
+    """`1,3,5` as numbers."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ParameterError(f"{what} takes whole numbers separated by commas, such as 1,3,5; got {text!r}") from None
+
+
+def layers(text: str) -> tuple[int, ...]:
+    """`500,500` or `none` as layer widths."""
+    return () if text == "none" else whole_numbers(text, "--hidden")
+
+
+def repetitions(text: str | None, n_repetitions: int) -> list[int]:
+    """`0-7,12` as repetitions; all of them where nothing is given."""
+    if text is None:
+        return list(range(n_repetitions))
+    chosen: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ParameterError(f"--only takes repetitions such as 0-7 or 0-3,12; got {text!r}")
+        chosen.update(range(int(first), int(last if dash else first) + 1))
+    if not chosen or max(chosen) >= n_repetitions:
+        raise ParameterError(f"--only {text}: repetitions go from 0 to {n_repetitions - 1}")
+    return sorted(chosen)

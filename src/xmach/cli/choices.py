@@ -1,0 +1,55 @@
+"""The words that options take."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Format(StrEnum):
+    """The formats of data files."""
+
+    auto = "auto"
+    xmc = "xmc"
+    svmlight = "svmlight"
+
+
+class OnError(StrEnum):
+    """What to do about a bad row."""
+
+    stop = "stop"
+    skip = "skip"
+
+
+class Loss(StrEnum):
+    """Training losses."""
+
+    auto = "auto"
+    softmax = "softmax"
+    bce = "bce"
+
+
+class ExecutorName(StrEnum):
+    """Where repetitions run."""
+
+    auto = "auto"
+    local = "local"
+    pool = "pool"
+
+
+class Scaling(StrEnum):
+    """What is done to rows first."""
+
+    auto = "auto"
+    none = "none"
+    tfidf = "tfidf"
+    l2 = "l2"
+
+
+class EstimatorName(StrEnum):
+    """How a label's score is read from its buckets; auto: the model's own, or the best on validation rows."""
+
+    auto = "auto"
+    mean = "mean"
+    min = "min"
+    median = "median"
+    log = "log"

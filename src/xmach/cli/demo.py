@@ -1,0 +1,118 @@
+"""`xmach demo`: a small shop from nothing to answers."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from xmach.data import Dataset
+    from xmach.features import HashedText
+    from xmach.predictor import Predictor
+    from xmach.synthetic import Query, Shop
+    from xmach.training import Plan
+
+QUERIES, TEST_QUERIES = 60_000, 5_000
+BUCKETS, REPETITIONS, HIDDEN, EPOCHS = 1000, 8, (256,), 5
+SHOWN = 4  # queries answered at the end
+
+
+def demo(
+    products: Annotated[int, typer.Option(min=1000, help="Products in the shop.")] = 20_000,
+    model: Annotated[
+        Path | None, typer.Option("--model", metavar="DIR", help="Keep the model here.", show_default="thrown away")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Repetitions at a time; 0: one a core.")] = 0,
+    seed: Annotated[int, typer.Option(help="Same seed, same shop and model.")] = 0,
+) -> None:
+    """Make a shop, train on its query texts, evaluate on a later period, answer a few queries."""
+    with tempfile.TemporaryDirectory(prefix="xmach-demo-") as temporary:
+        _run(products, Path(temporary) if model is None else model, workers, seed)
+
+
+def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
+    from xmach.cli.progress import say
+    from xmach.cli.running import choose_executor, elapsed, finish, train_repetitions
+    from xmach.features import HashedText, fit_scaler
+    from xmach.learners import NetworkSettings
+    from xmach.store import ModelStore, load
+    from xmach.synthetic import Shop
+    from xmach.training import plan_training
+
+    begun = time.monotonic()
+    say(f"making a shop of {n_products:,} products, {QUERIES:,} queries with their purchases, and a later test period")
+    shop, text = Shop(n_products, seed), HashedText()
+    train_queries = [query for chunk in shop.queries(QUERIES, "train") for query in chunk]
+    test_queries = [query for chunk in shop.queries(TEST_QUERIES, "test") for query in chunk]
+    data, test = (_dataset(queries, text, shop) for queries in (train_queries, test_queries))
+    say(f"training {REPETITIONS} classifiers of {BUCKETS} buckets on the query texts")
+    with tempfile.TemporaryDirectory(prefix="xmach-demo-") as cache:
+        saved = data.save(Path(cache) / "train")  # the workers share one copy
+        settings = NetworkSettings(hidden=HIDDEN, epochs=EPOCHS)
+        scaler = fit_scaler(saved.features)
+        job = plan_training(saved, settings, BUCKETS, REPETITIONS, seed, scaler, features=text.to_dict())
+        store = ModelStore(folder / "model")
+        store.begin(job.plan, saved.label_counts(), saved.label_names, scaler)
+        missing = [r for r in range(REPETITIONS) if not store.has(r)]
+        trained = time.monotonic()
+        train_repetitions(job, missing, choose_executor("auto", workers, REPETITIONS), store)
+        seconds = elapsed(trained)
+        finish(store, job, "auto")
+    predictor = load(store.folder)
+    _show_metrics(predictor, test, seconds)
+    _show_cost(job.plan)
+    _show_answers(predictor, test_queries)
+    typer.echo(f"\n{elapsed(begun):.0f} s in all")
+
+
+def _dataset(queries: list[Query], text: HashedText, shop: Shop) -> Dataset:
+    """Query texts as rows, purchases as labels, sessions as row weights."""
+    import numpy as np
+
+    from xmach.data import Dataset
+    from xmach.synthetic import purchase_rows
+
+    rows = text.transform([query.text for query in queries])
+    weights = np.array([query.sessions for query in queries], np.float32)
+    return Dataset(rows, purchase_rows(queries, shop.n_products), shop.titles(), weights)
+
+
+def _show_metrics(predictor: Predictor, test: Dataset, seconds: float) -> None:
+    from xmach.evaluation import evaluate
+
+    result = evaluate(predictor, test, (1, 10, 100))[0].metrics
+    typer.echo(f"\n{test.n_rows:,} queries of the later period, weighted by sessions (trained in {seconds:.0f} s):")
+    typer.echo(f"  recall@100 {100 * result['recall@100']:6.2f} %")
+    typer.echo(f"  recall@10  {100 * result['recall@10']:6.2f} %")
+    typer.echo(f"  P@1        {100 * result['precision@1']:6.2f} %")
+
+
+def _show_cost(plan: Plan) -> None:
+    """The parameters beside those of a network with an output for every product."""
+    from xmach.planning import network_parameters, one_vs_all_parameters
+
+    hidden, n_labels, width = plan.settings.hidden, plan.hashes.n_labels, plan.settings.hidden[-1] + 1
+    output = plan.hashes.n_repetitions * plan.hashes.n_buckets * width
+    whole = plan.hashes.n_repetitions * network_parameters(plan.n_features, hidden, plan.hashes.n_buckets)
+    rival = one_vs_all_parameters(plan.n_features, hidden, n_labels)
+    typer.echo("\nparameters                    MACH     one output a product")
+    typer.echo(f"  output layer      {output:14,} {n_labels * width:20,}")
+    typer.echo(f"  with input layers {whole:14,} {rival:20,}")
+    typer.echo(f"  output layer were it 50 million products: {output:,} against {50_000_000 * width:,}")
+
+
+def _show_answers(predictor: Predictor, queries: list[Query]) -> None:
+    import numpy as np
+
+    chosen = np.random.default_rng(1).choice(len(queries), SHOWN, replace=False)
+    texts = [queries[i].text for i in chosen]
+    best = predictor.top_k(texts, 3)
+    for i, text, names, ids in zip(chosen, texts, best.labels, best.ids, strict=True):
+        typer.echo(f'\n"{text}"')
+        for name, product in zip(names, ids, strict=True):
+            typer.echo(f"  {'*' if product in queries[i].products else ' '} {name}")
+    typer.echo("\n(* was bought after that query in the later period)")

@@ -1,0 +1,53 @@
+"""`xmach inspect`: what a model is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import typer
+
+from xmach.cli.arguments import JsonOption, ModelFolder
+
+
+def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
+    """Print a model's K, B, R, network, sizes, checksums and the repetitions that are there."""
+    from xmach.planning import human_bytes, network_parameters
+    from xmach.store import ModelStore
+
+    store = ModelStore(model)
+    plan, present, manifest = store.plan(), store.present(), store.manifest()
+    each = network_parameters(plan.n_features, plan.settings.hidden, plan.hashes.n_buckets)
+    size = sum(path.stat().st_size for path in model.rglob("*") if path.is_file())
+    facts: dict[str, Any] = {
+        "labels": plan.hashes.n_labels,
+        "buckets": plan.hashes.n_buckets,
+        "repetitions": plan.hashes.n_repetitions,
+        "present": present,
+        "complete": manifest is not None,
+        "features": plan.n_features,
+        "text": plan.features is not None,
+        "multilabel": plan.multilabel,
+        "network": plan.settings.to_dict(),
+        "scaling": plan.scaling,
+        "seed": plan.seed,
+        "prime": plan.hashes.prime,
+        "estimator": None if manifest is None else manifest["estimator"],
+        "parameters": each * plan.hashes.n_repetitions,
+        "bytes": size,
+        "final_losses": {r: store.history(r)[-1]["loss"] for r in present},
+        "files": None if manifest is None else manifest["files"],
+    }
+    if as_json:
+        typer.echo(json.dumps(facts))
+        return
+    shape = "-".join(str(width) for width in (plan.n_features, *plan.settings.hidden, plan.hashes.n_buckets))
+    typer.echo(f"labels        {facts['labels']:,}{' (multilabel)' if plan.multilabel else ''}")
+    typer.echo(f"buckets       {facts['buckets']:,}, hash ((a x + b) mod {plan.hashes.prime}) mod {plan.hashes.n_buckets}")
+    typer.echo(f"repetitions   {len(present)} of {plan.hashes.n_repetitions} there{'' if manifest else ', no manifest yet'}")
+    typer.echo(f"network       {shape}, {plan.settings.loss}, {each:,} parameters a repetition")
+    typer.echo(f"input         {'text, ' if plan.features else ''}scaling {plan.scaling}, seed {plan.seed}")
+    typer.echo(f"estimator     {facts['estimator'] or 'not chosen yet'}")
+    typer.echo(f"size          {human_bytes(size)}")
+    for name, entry in (facts["files"] or {}).items():
+        typer.echo(f"  {name:32} {human_bytes(entry['bytes']):>12}  sha256 {entry['sha256'][:16]}")

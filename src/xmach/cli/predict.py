@@ -1,0 +1,50 @@
+"""`xmach predict`: the k best labels of every row of a data file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xmach.cli.arguments import (
+    CacheOption,
+    DataFile,
+    FormatOption,
+    ModelFolder,
+    NoVerifyOption,
+    OnErrorOption,
+    PartialOption,
+)
+from xmach.cli.choices import EstimatorName, Format, OnError
+from xmach.cli.progress import Meter
+
+_ROWS = 1024  # answered and written at a time
+
+
+def predict(
+    model: ModelFolder,
+    file: DataFile,
+    k: Annotated[int, typer.Option("--k", help="Answers a row.")] = 10,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where answers go, instead of stdout.")] = None,
+    estimator: Annotated[EstimatorName, typer.Option(help="auto: the model's own.")] = EstimatorName.auto,
+    format: FormatOption = Format.auto,
+    on_error: OnErrorOption = OnError.stop,
+    allow_partial: PartialOption = False,
+    no_verify: NoVerifyOption = False,
+    cache: CacheOption = None,
+) -> None:
+    """Write JSON lines, {"row": 0, "labels": [...], "scores": [...]}, or Parquet where --out ends with .parquet."""
+    from xmach.cli.reading import Width, read
+    from xmach.data.answers import open_answers
+    from xmach.store import ModelStore, load
+    from xmach.types import check_k, row_batches, slice_rows
+
+    check_k(k)
+    predictor = load(model, verify=not no_verify, allow_partial=allow_partial)
+    data = read(file, format, on_error, cache, Width.of_model(ModelStore(model)))
+    name = None if estimator is EstimatorName.auto else estimator.value
+    with open_answers(out) as answers, Meter("predicting", "rows") as meter:
+        for start, stop in row_batches(data.n_rows, _ROWS):
+            answers.write(start, predictor.top_k(slice_rows(data.features, start, stop), k, estimator=name))
+            meter.update(stop, data.n_rows)

@@ -1,0 +1,97 @@
+"""A training run at the terminal: progress, Ctrl-C, and the manifest at the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from xmach.cli.progress import Meter, Watch, say
+from xmach.errors import Interrupted
+from xmach.evaluation import choose_estimator, choose_threshold
+from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
+from xmach.predictor import Predictor
+from xmach.store import ModelStore, load
+from xmach.training import Job, train
+
+
+def choose_executor(name: str, workers: int, tasks: int) -> Executor:
+    """The executor of that name; `auto`: a pool where more than one repetition can run at a time."""
+    workers = workers or os.cpu_count() or 1
+    if name == "pool" or (name == "auto" and min(workers, tasks) > 1):
+        return PoolExecutor(workers)
+    return LocalExecutor()
+
+
+def train_repetitions(job: Job, repetitions: Sequence[int], executor: Executor, store: ModelStore) -> None:
+    """Train these repetitions into the store, with progress on stderr; Ctrl-C saves where each one is."""
+    board = Board.for_repetitions(list(repetitions))
+    rows_each = job.plan.settings.epochs * job.data.n_rows
+    with Meter("training", "rows") as meter:
+
+        def look() -> None:
+            running = list(board.progress().values())
+            losses = [progress.loss for progress in running if 0 < progress.done < rows_each]
+            note = f", loss {sum(losses) / len(losses):.4f}" if losses else ""
+            meter.update(sum(progress.done for progress in running), rows_each * len(running), note)
+
+        try:
+            with stop_on_signals(board), Watch(look):
+                train(job, repetitions, executor, board, store)
+        except Interrupted as error:
+            raise Interrupted(f"{error}; progress is saved in {store.folder}: run the same command again to go on") from None
+        finally:
+            board.close()
+
+
+@contextmanager
+def stop_on_signals(board: Board) -> Iterator[None]:
+    """SIGINT and SIGTERM ask the workers to save and stop; a second one stops at once."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if board.should_stop():
+            raise KeyboardInterrupt
+        board.stop()
+        say("stopping: each repetition saves where it is (once more: stop at once)")
+
+    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def finish(store: ModelStore, job: Job, estimator: str) -> dict[str, Any]:
+    """Write the manifest once every repetition is there; what the model is, as plain values."""
+    present, total = len(store.present()), job.plan.hashes.n_repetitions
+    facts: dict[str, Any] = {"model": str(store.folder), "repetitions": total, "present": present, "complete": False}
+    if present < total:
+        return facts
+    manifest = store.manifest()
+    if manifest is None:
+        chosen, threshold, metrics = _choices(load(store.folder, allow_partial=True), job, estimator)
+        store.finish(chosen, threshold, metrics)
+        manifest = store.manifest()
+        assert manifest is not None
+    return facts | {"complete": True, "estimator": manifest["estimator"], "metrics": manifest["metrics"]}
+
+
+def _choices(predictor: Predictor, job: Job, estimator: str) -> tuple[str, float | None, dict[str, float]]:
+    """Estimator, threshold and validation P@1 of each estimator."""
+    if job.validation is None:
+        return ("log" if estimator == "auto" else estimator), None, {}
+    best, precisions = choose_estimator(predictor, job.validation)
+    chosen = best if estimator == "auto" else estimator
+    values = {name: value for name, value in vars(predictor).items() if name != "decoder"} | {"estimator": chosen}
+    threshold = choose_threshold(Predictor(**values), job.validation) if predictor.multilabel else None
+    return chosen, threshold, {f"validation precision@1 {name}": value for name, value in precisions.items()}
+
+
+def elapsed(begun: float) -> float:
+    """Seconds since a `time.monotonic()`, rounded."""
+    return round(time.monotonic() - begun, 1)

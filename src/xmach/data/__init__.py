@@ -1,0 +1,9 @@
+"""Files to Dataset: readers for the XMC and svmlight formats, a saved form that is memory-mapped, and file checks."""
+
+from xmach.data.dataset import Dataset
+from xmach.data.formats import guess_format
+from xmach.data.reading import read_dataset
+from xmach.data.report import FileReport, check_file
+from xmach.data.xmc_writer import write_xmc
+
+__all__ = ["Dataset", "FileReport", "check_file", "guess_format", "read_dataset", "write_xmc"]

@@ -1,0 +1,103 @@
+"""Arrays that users hold, made into rows: checked once at the door, so that kernels need not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from xmach.errors import InputError
+from xmach.types import AnyArray, FloatArray, Rows, SparseRows
+
+
+def as_rows(X: Any, n_features: int | None = None, name: str = "X") -> Rows:
+    """Sparse rows, a SciPy matrix, an array or a DataFrame of numbers, as float32 rows; `n_features`: the width to have."""
+    rows: Rows
+    if isinstance(X, SparseRows):
+        rows = X
+    elif sp.issparse(X):
+        rows = _from_scipy(X, name)
+    else:
+        rows = _from_dense(X, name)
+    if n_features is not None and rows.shape[1] != n_features:
+        raise InputError(
+            f"{name} has {rows.shape[1]} features, but the model was trained with {n_features}; "
+            "give it the same columns in the same order"
+        )
+    return rows
+
+
+def check_structure(X: Any, name: str = "X") -> None:
+    """Refuse a SciPy matrix whose arrays contradict each other: compiled code would read beyond them."""
+    if not sp.issparse(X) or X.format not in ("csr", "csc"):
+        return
+    major, minor = X.shape if X.format == "csr" else X.shape[::-1]
+    indptr, indices = np.asarray(X.indptr), np.asarray(X.indices)
+    kind = X.format.upper()
+    if len(indptr) != major + 1 or (len(indptr) and indptr[0] != 0):
+        raise InputError(f"{name} is no valid {kind} matrix: indptr must have {major + 1} entries and begin with 0")
+    if np.any(np.diff(indptr) < 0):
+        where = int(np.flatnonzero(np.diff(indptr) < 0)[0])
+        raise InputError(f"{name} is no valid {kind} matrix: indptr decreases after entry {where}")
+    if indptr[-1] > min(len(indices), len(X.data)):
+        raise InputError(
+            f"{name} is no valid {kind} matrix: indptr ends at {indptr[-1]}, beyond its {len(indices)} entries"
+        )
+    used = indices[: indptr[-1]]
+    wrong = (used < 0) | (used >= minor)
+    if wrong.any():
+        place = int(np.flatnonzero(wrong)[0])
+        line = int(np.searchsorted(indptr, place, side="right")) - 1
+        raise InputError(
+            f"{name} is no valid {kind} matrix: index {int(used[place])} in {'row' if kind == 'CSR' else 'column'} {line}, "
+            f"but there are {minor} {'columns' if kind == 'CSR' else 'rows'}"
+        )
+
+
+def _from_scipy(X: Any, name: str) -> SparseRows:
+    check_structure(X, name)
+    if X.ndim != 2:
+        raise InputError(f"{name} must be a matrix of rows and features, got {X.ndim} dimensions")
+    matrix = X.tocsr()
+    if not matrix.has_canonical_format:  # the user's matrix stays as it is
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    values = _as_float32(matrix.data, name)
+    if not np.isfinite(values).all():
+        place = int(np.flatnonzero(~np.isfinite(values))[0])
+        row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
+        _refuse(matrix.data[place], row, int(matrix.indices[place]), name)
+    return SparseRows(
+        np.asarray(matrix.indptr, np.int64), np.asarray(matrix.indices, np.int32), values, int(matrix.shape[1])
+    )
+
+
+def _from_dense(X: Any, name: str) -> FloatArray:
+    array = np.asarray(X)
+    if array.ndim != 2:
+        hint = "; a single row goes in as X.reshape(1, -1)" if array.ndim == 1 else ""
+        raise InputError(f"{name} must be a 2-dimensional array of rows and features, got shape {array.shape}{hint}")
+    rows = np.ascontiguousarray(_as_float32(array, name))
+    if not np.isfinite(rows).all():
+        i, j = (int(place[0]) for place in np.nonzero(~np.isfinite(rows)))
+        _refuse(array[i, j], i, j, name)
+    return rows
+
+
+def _as_float32(values: AnyArray, name: str) -> FloatArray:
+    if values.dtype.kind == "c":
+        raise InputError(f"{name}: Complex data not supported")
+    try:
+        with np.errstate(over="ignore"):  # what overflows is refused with its place
+            return np.asarray(values, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{name} must hold numbers, got {values.dtype} ({error}); for text, use features='text'"
+        ) from None
+
+
+def _refuse(value: Any, row: int, column: int, name: str) -> None:
+    number = float(value)
+    shown = "NaN" if number != number else ("infinity" if np.isinf(number) else f"{number:g}, infinity in float32,")
+    raise InputError(f"{name} has {shown} at row {row}, column {column}; fill or drop such values first")

@@ -1,0 +1,131 @@
+"""Dataset: rows of features, their labels, and what the labels are called; in memory or memory-mapped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xmach.data import folders
+from xmach.data.names import names_digest
+from xmach.errors import InputError
+from xmach.types import AnyArray, FloatArray, IntArray, Rows, SparseRows, slice_rows, take_rows
+
+_COUNT_BLOCK = 1 << 24
+_HASH_BLOCK = 1 << 20  # array elements hashed at a time, so that a memory-mapped array is never copied whole
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """n rows of d features with their labels among K; every array may be memory-mapped."""
+
+    features: Rows  # (n, d) sparse, or dense float32
+    labels: SparseRows  # (n, K); values are counts or weights, 1 for plain labels
+    label_names: Sequence[str] | None = None  # K names; None: labels are called 0..K-1
+    weights: FloatArray | None = None  # (n,)
+    folder: Path | None = None  # where it is saved
+    skipped: Mapping[str, int] = field(default_factory=dict)  # rows dropped while reading, by reason
+    stored_fingerprint: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        n_rows = self.features.shape[0]
+        if self.labels.n_rows != n_rows:
+            raise InputError(f"features have {n_rows} rows but labels have {self.labels.n_rows}")
+        if self.weights is not None and len(self.weights) != n_rows:
+            raise InputError(f"features have {n_rows} rows but there are {len(self.weights)} weights")
+        if self.label_names is not None and len(self.label_names) != self.n_labels:
+            raise InputError(f"there are {self.n_labels} labels but {len(self.label_names)} label names")
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+        return int(self.features.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+        return int(self.features.shape[1])
+
+    @property
+    def n_labels(self) -> int:
+        """K."""
+        return self.labels.n_columns
+
+    @cached_property
+    def is_multiclass(self) -> bool:
+        """Whether every row has exactly one label."""
+        return bool(np.all(np.diff(self.labels.indptr) == 1))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the contents, the same in memory and saved."""
+        if self.stored_fingerprint is not None:
+            return self.stored_fingerprint
+        facts = {"shape": [self.n_rows, self.n_features, self.n_labels], "names": names_digest(self.label_names)}
+        digest = hashlib.sha256(json.dumps(facts).encode())
+        for name, array in self.arrays().items():
+            digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+            flat = array.reshape(-1)
+            for start in range(0, len(flat), _HASH_BLOCK):
+                digest.update(np.ascontiguousarray(flat[start : start + _HASH_BLOCK]).data)
+        return digest.hexdigest()
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """Every array by the name of its file, in the type it is stored in."""
+        arrays: dict[str, AnyArray] = {}
+        for part, rows in (("features", self.features), ("labels", self.labels)):
+            if isinstance(rows, SparseRows):
+                arrays[f"{part}-indptr"] = np.asarray(rows.indptr, np.int64)
+                arrays[f"{part}-indices"] = np.asarray(rows.indices, np.int32)
+                arrays[f"{part}-values"] = np.asarray(rows.values, np.float32)
+            else:
+                arrays[part] = np.ascontiguousarray(rows, np.float32)
+        if self.weights is not None:
+            arrays["weights"] = np.asarray(self.weights, np.float32)
+        return arrays
+
+    def label_counts(self) -> IntArray:
+        """(K,) how many rows each label has."""
+        counts = np.zeros(self.n_labels, np.int64)
+        for start in range(0, self.labels.nnz, _COUNT_BLOCK):  # bincount copies what it counts
+            counts += np.bincount(self.labels.indices[start : start + _COUNT_BLOCK], minlength=self.n_labels)
+        return counts
+
+    def slice(self, start: int, stop: int) -> Dataset:
+        """Rows start..stop-1, sharing memory with these."""
+        weights = None if self.weights is None else self.weights[start:stop]
+        return Dataset(
+            slice_rows(self.features, start, stop), self.labels.slice(start, stop), self.label_names, weights
+        )
+
+    def take(self, rows: IntArray) -> Dataset:
+        """The given rows, in the given order, copied."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Dataset(take_rows(self.features, rows), self.labels.take(rows), self.label_names, weights)
+
+    def save(self, folder: str | os.PathLike[str]) -> Dataset:
+        """Write to a folder that does not exist yet, all or nothing, and open it from there."""
+        target = Path(folder)
+        with folders.staging(target) as temporary:
+            folders.write_arrays(temporary, self.arrays())
+            folders.write_meta(temporary, self)
+            folders.publish(temporary, target, self.fingerprint)
+        return Dataset.open(target)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], *, in_memory: bool = False) -> Dataset:
+        """A saved dataset: memory-mapped, or read into memory and so free of its folder."""
+        return cls(**folders.read(Path(folder), in_memory=in_memory))
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        if self.folder is not None:
+            return Dataset.open, (self.folder,)
+        parts = (self.features, self.labels, self.label_names, self.weights, None, dict(self.skipped))
+        return Dataset, (*parts, self.stored_fingerprint)

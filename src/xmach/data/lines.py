@@ -1,0 +1,112 @@
+"""Files as chunks of whole lines: gzip told by content, byte order mark dropped, memory bounded."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple, TypeAlias
+
+from xmach.errors import DataFileError, DataFileMissing
+
+ProgressHandler: TypeAlias = Callable[[int, int], None]  # bytes done, bytes in all
+
+CHUNK_BYTES = 1 << 20  # small enough that a chunk and its arrays stay in the cache
+MAX_LINE_BYTES = 1 << 30
+_BOM = b"\xef\xbb\xbf"
+_GZIP = b"\x1f\x8b"
+
+
+class Chunk(NamedTuple):
+    """Whole lines, each ended by a newline, also the last one of a file that lacks it."""
+
+    first_line: int  # 1-based
+    data: bytes
+
+    def pieces(self, n: int) -> Iterator[Chunk]:
+        """These lines in about n chunks of much the same size."""
+        line, start, step = self.first_line, 0, max(1, len(self.data) // n)
+        while start < len(self.data):
+            stop = self.data.find(b"\n", min(start + step, len(self.data)) - 1) + 1
+            yield Chunk(line, self.data[start:stop])
+            line += self.data.count(b"\n", start, stop)
+            start = stop
+
+
+@contextmanager
+def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """What the system says about a path, told as a DataFileError."""
+    try:
+        yield
+    except DataFileError:
+        raise
+    except FileNotFoundError as error:
+        raise DataFileMissing(os.fspath(path), None, "there is no such file") from error
+    except PermissionError as error:
+        raise DataFileMissing(os.fspath(path), None, "no permission to open it") from error
+    except OSError as error:
+        raise DataFileError(os.fspath(path), None, error.strerror or str(error)) from error
+
+
+def is_gzip(path: Path) -> bool:
+    """Whether a file's content is gzip'd, whatever its name."""
+    with file_errors(path):
+        if path.is_dir():
+            raise DataFileError(path, None, "this is a folder, not a data file")
+        if path.exists() and not path.is_file():
+            raise DataFileError(path, None, "not a regular file; copy its content to one")
+        with path.open("rb") as raw:
+            return raw.read(2) == _GZIP
+
+
+def line_chunks(path: Path, progress: ProgressHandler | None = None, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
+    """The lines of a file, plain or gzip'd, about `size` bytes at a time."""
+    compressed = is_gzip(path)
+    with file_errors(path), path.open("rb") as raw:
+        total = os.fstat(raw.fileno()).st_size
+        line, rest = 1, b""
+        for block in _blocks(path, raw, compressed, size):
+            if progress is not None:
+                progress(raw.tell(), total)
+            cut = block.rfind(b"\n") + 1
+            if cut == 0:
+                rest += block
+                if len(rest) > MAX_LINE_BYTES:
+                    raise DataFileError(path, line, f"a line of more than {MAX_LINE_BYTES} bytes: not a text file?")
+                continue
+            data, rest = rest + block[:cut], block[cut:]
+            yield Chunk(line, data)
+            line += data.count(b"\n")
+        if rest:
+            yield Chunk(line, rest + b"\n")
+
+
+def _blocks(path: Path, raw: IO[bytes], compressed: bool, size: int) -> Iterator[bytes]:
+    """The unpacked content, `size` bytes at a time, without the byte order mark."""
+    stream: IO[bytes] | gzip.GzipFile = gzip.GzipFile(fileobj=raw, mode="rb") if compressed else raw
+    try:
+        first = stream.read(max(size, len(_BOM))).removeprefix(_BOM)
+        if first:
+            yield first
+        while block := stream.read(size):
+            yield block
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataFileError(path, None, f"the gzip stream is damaged: {error}") from error
+
+
+def line_content(line: bytes) -> bytes:
+    """A line without its comment and carriage return."""
+    return line.partition(b"#")[0].removesuffix(b"\r")
+
+
+def first_line(path: Path) -> tuple[int, bytes] | None:
+    """The number and content of the first line that is not all comment; None for a file without one."""
+    for chunk in line_chunks(path, size=1 << 16):
+        for line, raw in enumerate(chunk.data.split(b"\n")[:-1], chunk.first_line):
+            content = line_content(raw)
+            if content.strip(b" \t") or b"#" not in raw:
+                return line, content
+    return None

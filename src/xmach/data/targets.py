@@ -1,0 +1,131 @@
+"""Targets that users hold (classes, indicator matrices, lists of labels), made into sparse label rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from xmach.data.arrays import as_rows
+from xmach.errors import InputError
+from xmach.types import AnyArray, IntArray, SparseRows
+
+
+class Targets(NamedTuple):
+    """Labels of n rows as ids into `classes`."""
+
+    labels: SparseRows  # (n, K)
+    classes: AnyArray  # (K,) names; for a matrix without names, the column numbers
+    form: Literal["classes", "dense", "sparse", "lists"]  # what was given, and what `predict` gives back
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether a row may have none, one or several labels."""
+        return self.form != "classes"
+
+
+def encode_targets(y: Any, classes: AnyArray | None = None) -> Targets:
+    """Label rows from y; with `classes` given, ids follow those, and labels beyond them are refused."""
+    if sp.issparse(y):
+        return _from_matrix(y, "sparse", None)
+    if not hasattr(y, "dtype") and not hasattr(y, "columns"):
+        y = list(y) if not isinstance(y, Sequence) else y
+        if len(y) and not isinstance(y[0], str | bytes) and all(isinstance(row, _COLLECTIONS) for row in y):
+            if _is_indicator(y):
+                return _from_matrix(np.asarray(y), "dense", None)
+            return _from_lists(y, classes)
+    array = np.asarray(y)
+    if array.ndim == 1 and array.dtype == object and len(array) and all(isinstance(row, _COLLECTIONS) for row in array):
+        return _from_lists(array, classes)
+    if array.ndim == 2 and array.shape[1] > 1:
+        return _from_matrix(array, "dense", getattr(y, "columns", None))
+    return _from_classes(y, classes)
+
+
+_COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
+
+
+def _is_indicator(rows: Sequence[Any]) -> bool:
+    """Whether lists are the rows of a 0/1 matrix: all of one length above 1, all entries 0 or 1, some row not distinct."""
+    lengths = {len(row) for row in rows}
+    if len(lengths) != 1 or lengths.pop() < 2 or any(isinstance(row, set | frozenset) for row in rows):
+        return False
+    return all(value in (0, 1) for row in rows for value in row) and any(len(set(row)) < len(row) for row in rows)
+
+
+def _from_classes(y: Any, classes: AnyArray | None) -> Targets:
+    if getattr(np.asarray(y), "dtype", None) is not None and np.asarray(y).dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(np.asarray(y).ravel()))
+        if len(bad):
+            raise InputError(f"y contains NaN or infinity at row {int(bad[0])}; every row needs a class")
+    vector = column_or_1d(y, warn=True)
+    if len(vector) == 0:
+        raise InputError("y is empty: Found array with 0 sample(s)")
+    check_classification_targets(vector)
+    try:
+        found, ids = np.unique(vector, return_inverse=True)
+    except TypeError:
+        raise InputError(
+            "y mixes types that cannot be ordered, such as text and numbers; make them all one type"
+        ) from None
+    if classes is not None:
+        ids, found = _ids_among(classes, found)[ids], classes
+    return Targets(_one_a_row(ids, len(found)), found, "classes")
+
+
+def _one_a_row(ids: IntArray, n_labels: int) -> SparseRows:
+    n = len(ids)
+    return SparseRows(np.arange(n + 1), ids.astype(np.int32), np.ones(n, np.float32), n_labels)
+
+
+def _from_matrix(y: Any, form: Literal["dense", "sparse"], names: Any) -> Targets:
+    rows = as_rows(sp.csr_array(y) if form == "dense" else y, name="y")
+    assert isinstance(rows, SparseRows)
+    if (rows.values < 0).any():
+        place = int(np.flatnonzero(rows.values < 0)[0])
+        row = int(np.searchsorted(rows.indptr, place, side="right")) - 1
+        raise InputError(
+            f"y must be 0/1 (or counts) in an indicator matrix, got {rows.values[place]:g} at row {row}, "
+            f"column {int(rows.indices[place])}"
+        )
+    stored = rows.values > 0  # a stored zero is no label
+    kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(stored)])[rows.indptr]
+    labels = SparseRows(kept, rows.indices[stored], rows.values[stored], rows.n_columns)
+    return Targets(labels, np.arange(rows.n_columns) if names is None else np.asarray(names), form)
+
+
+def _from_lists(y: Any, classes: AnyArray | None) -> Targets:
+    lengths = np.array([len(set(row)) for row in y], np.int64)
+    flat = [label for row in y for label in set(row)]
+    if any(isinstance(label, _COLLECTIONS) for label in flat):
+        raise InputError("y must be a list of label lists; one of the labels is itself a list")
+    try:
+        found, ids = np.unique(np.asarray(flat, dtype=object if not flat else None), return_inverse=True)
+    except TypeError:
+        raise InputError(
+            "y mixes types that cannot be ordered, such as text and numbers; make them all one type"
+        ) from None
+    if classes is not None:
+        ids, found = _ids_among(classes, found)[ids], classes
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise InputError("y contains NaN or infinity as a label")
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    row_of = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((ids, row_of))  # ids rise within a row
+    return Targets(
+        SparseRows(indptr, ids[order].astype(np.int32), np.ones(len(ids), np.float32), len(found)), found, "lists"
+    )
+
+
+def _ids_among(classes: AnyArray, found: AnyArray) -> IntArray:
+    """The place of each found label among the classes; labels that the model does not know get ids beyond them all.
+
+    Such a label counts as true and can never be predicted.
+    """
+    place = {label: i for i, label in enumerate(classes.tolist())}
+    unknown = iter(range(len(classes), len(classes) + len(found)))
+    return np.array([place[label] if label in place else next(unknown) for label in found.tolist()], np.int64)

@@ -1,0 +1,159 @@
+"""The format of the XMC repository: a header `N D K`, then `l1,l2 f:v f:v`, everything counted from 0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from xmach.data.exact import BLANK, line_text
+from xmach.data.lines import Chunk, line_content
+from xmach.data.options import ReadOptions
+from xmach.data.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, RowError, whole_number
+from xmach.data.svmlight import looks_like_svmlight
+from xmach.data.vectorised import RowParser
+from xmach.types import Int32Array, IntArray
+
+_HEADER = re.compile(r"[ \t]*([+-]?[0-9]+)[ \t]+([+-]?[0-9]+)[ \t]+([+-]?[0-9]+)[ \t]*")
+_BAD_HEADER = "bad header"
+
+
+def looks_like_xmc(content: bytes) -> bool:
+    """Whether a first line is a header, if perhaps not a good one."""
+    return _HEADER.fullmatch(content.decode("utf-8", "replace")) is not None
+
+
+class XmcRules:
+    """Labels and features below what the header says."""
+
+    def __init__(self, n_features: int, n_labels: int) -> None:
+        self.n_features, self.n_labels = n_features, n_labels
+        self.feature_bound = f"the header says {n_features} features, so the last is {n_features - 1}"
+
+    def label(self, text: str) -> int:
+        """A whole number below K."""
+        if re.fullmatch(r"-[0-9]+", text):
+            raise RowError("bad label", f"label {text} is below 0")
+        if not (text.isascii() and text.isdigit()):
+            raise RowError("bad label", f"{text!r} is no label; expected a whole number")
+        label = whole_number(text)
+        if label >= self.n_labels:
+            message = f"label {text}: the header says {self.n_labels} labels, so the last is {self.n_labels - 1}"
+            raise RowError("label too large", message)
+        return label
+
+    def labels(self, tokens: pa.StringArray) -> IntArray | None:
+        """Whole numbers below K."""
+        labels: IntArray = tokens.cast(pa.uint32()).to_numpy().astype(np.int64)
+        return None if (labels >= self.n_labels).any() else labels
+
+
+class XmcReader:
+    """Reads one file; sizes are known once the first batch is there.
+
+    Every data line counts towards the header's N, also one that is dropped, so that a bad row under `skip` is not
+    told a second time as a row too few; a blank line inside the data may count or not. A header that still disagrees
+    with its rows is a bad header, which is never skipped.
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._rules = XmcRules(MAX_COLUMNS, MAX_COLUMNS)  # stands for a header that cannot be read
+        self._n_expected: int | None = None
+        self._n_rows = self._n_blank = 0  # rows so far, good or bad; blank lines inside the data
+        self._last_line = 1
+
+    @property
+    def n_features(self) -> int:
+        """D; 0 where the header cannot be read."""
+        return 0 if self._n_expected is None else self._rules.n_features
+
+    @property
+    def n_labels(self) -> int:
+        """K; 0 where the header cannot be read."""
+        return 0 if self._n_expected is None else self._rules.n_labels
+
+    @property
+    def label_names(self) -> Sequence[str] | None:
+        """The given names; the file has none."""
+        return self._options.label_names
+
+    def label_ids(self, labels: IntArray) -> Int32Array:
+        """Labels are their ids."""
+        return labels.astype(np.int32)
+
+    def batches(self, chunks: Iterator[Chunk], report: FaultHandler) -> Iterator[Batch]:
+        """The rows; faults are reported in order of lines."""
+        parser = None
+        for chunk in chunks:
+            body = chunk
+            if parser is None:
+                rest = self._take_header(chunk, report)
+                if rest is None:  # nothing but comments so far
+                    continue
+                body, parser = rest, RowParser(self._rules)
+            for batch in parser.parse(body) if body.data else ():
+                for fault in self._count(batch):
+                    report(fault)
+                yield batch
+        if parser is None:
+            report(Fault(1, _BAD_HEADER, "empty file; expected a header 'N D K'", rows_lost=0))
+        elif self._n_expected is not None and self._n_rows + self._n_blank < self._n_expected:
+            message = f"the header says {self._n_expected} rows, but {self._n_rows} are there: file cut off?"
+            report(Fault(self._last_line, "wrong number of rows", message, rows_lost=0))
+
+    def _take_header(self, chunk: Chunk, report: FaultHandler) -> Chunk | None:
+        """Learn the sizes; the lines after the header, or None where a chunk is all comments."""
+        start = 0
+        for line, raw in enumerate(chunk.data.split(b"\n")[:-1], chunk.first_line):
+            stop = start + len(raw) + 1
+            content = line_content(raw)
+            if content.strip(b" \t") or b"#" not in raw:
+                self._last_line = line
+                try:
+                    self._n_expected = self._header(content)
+                except RowError as error:
+                    report(error.at(line)._replace(rows_lost=0))
+                return Chunk(line + 1, chunk.data[stop:])
+            start = stop
+        return None
+
+    def _header(self, content: bytes) -> int:
+        """N, after taking note of D and K; raises RowError."""
+        if looks_like_svmlight(content):
+            message = "no 'N D K' header; the line would fit the format 'svmlight'"
+            raise RowError(_BAD_HEADER, message)
+        text = line_text(content)
+        match = _HEADER.fullmatch(text)
+        if match is None:
+            raise RowError(_BAD_HEADER, f"{text[:60]!r} is no header: expected three whole numbers 'N D K'")
+        for number, what in zip(match.groups(), ("rows", "features", "labels"), strict=True):
+            if number.startswith("-"):
+                raise RowError(_BAD_HEADER, f"the header says {number} {what}: below 0")
+            if what != "rows" and whole_number(number.lstrip("+")) > MAX_COLUMNS:
+                raise RowError(_BAD_HEADER, f"the header says {number} {what}: at most {MAX_COLUMNS} can be held")
+        n_rows, n_features, n_labels = (whole_number(number.lstrip("+")) for number in match.groups())
+        for given, found, what in (
+            (self._options.n_features, n_features, "features"),
+            (self._options.known_labels, n_labels, "labels"),
+        ):
+            if given is not None and given != found:
+                raise RowError(_BAD_HEADER, f"the header says {found} {what}, but {given} are expected")
+        self._rules = XmcRules(n_features, n_labels)
+        return n_rows
+
+    def _count(self, batch: Batch) -> list[Fault]:
+        """The faults of a batch, with that of the first row beyond the header's number among them."""
+        bad = [fault.line for fault in batch.faults if fault.reason != BLANK]
+        self._n_blank += sum(fault.rows_lost for fault in batch.faults if fault.reason == BLANK)
+        lines = np.sort(np.concatenate([batch.lines, np.array(bad, np.int64)]))
+        before, self._n_rows = self._n_rows, self._n_rows + len(lines)
+        if len(lines):
+            self._last_line = int(lines[-1])
+        if self._n_expected is None or not before <= self._n_expected < self._n_rows:
+            return batch.faults
+        message = f"more rows than the header says: {self._n_expected}"
+        extra = Fault(int(lines[self._n_expected - before]), "wrong number of rows", message, rows_lost=0)
+        return sorted([*batch.faults, extra], key=lambda fault: fault.line or 0)

@@ -1,0 +1,6 @@
+"""Bucket probabilities to labels: the estimators, and the searches for the k best."""
+
+from xmach.decoding.decoder import Decoder, decode
+from xmach.decoding.estimators import ESTIMATORS
+
+__all__ = ["ESTIMATORS", "Decoder", "decode"]

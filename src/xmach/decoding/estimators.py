@@ -1,0 +1,59 @@
+"""The estimators of a label's probability from its R bucket probabilities."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, get_args
+
+import numpy as np
+
+from xmach._kernels.scan import MEAN, MEDIAN, MIN
+from xmach.errors import ParameterError
+from xmach.planning import unbiased
+from xmach.types import EstimatorName, FloatArray
+
+ESTIMATORS: tuple[EstimatorName, ...] = get_args(EstimatorName)
+_FLOOR = np.float32(1e-30)  # log(0) would let one repetition veto a label for good
+
+
+class Rule(NamedTuple):
+    """How an estimator is computed: what is done to the cells first, and how the R cells of a label are merged."""
+
+    merge: int  # the kernel's number of the merge
+    logarithm: bool = False
+
+
+# mean: the paper's rule (Theorem 1 without its constants, which do not change the order); min and median: equations
+# of its appendix; log: the mean of logarithms, which lets one repetition that is sure a label is wrong outvote more.
+RULES: dict[EstimatorName, Rule] = {
+    "mean": Rule(MEAN),
+    "min": Rule(MIN),
+    "median": Rule(MEDIAN),
+    "log": Rule(MEAN, logarithm=True),
+}
+
+
+def rule_of(estimator: str) -> Rule:
+    """The rule of an estimator, or an error that lists them."""
+    for name, rule in RULES.items():
+        if name == estimator:
+            return rule
+    raise ParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+
+
+def prepare_cells(probabilities: FloatArray, rule: Rule) -> FloatArray:
+    """The cells that the kernel merges, (n, R, B): the probabilities, or their logarithms."""
+    if not rule.logarithm:
+        return probabilities
+    cells = np.maximum(probabilities, _FLOOR)
+    return np.log(cells, out=cells)
+
+
+def as_probabilities(scores: FloatArray, estimator: EstimatorName, collision: float) -> FloatArray:
+    """Scores as estimates of p: for `mean` the unbiased one of Theorem 1, (mean - c) / (1 - c).
+
+    c is the collision probability of the hashes in use; it tends to the theorem's 1/B as their prime grows. The
+    other estimators stay biased: `min` and `median` are what they are, `log` is a geometric mean.
+    """
+    if estimator == "mean":
+        return unbiased(scores, collision)
+    return np.exp(scores) if estimator == "log" else scores

@@ -1,0 +1,345 @@
+"""`MACHClassifier`: training and a predictor behind scikit-learn's interface."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from xmach.data import Dataset
+from xmach.data.arrays import as_rows, check_structure
+from xmach.data.targets import Targets, encode_targets
+from xmach.errors import InputError, NotEnoughMemory, ParameterError
+from xmach.evaluation import choose_estimator, choose_threshold
+from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
+from xmach.features import HashedText, fit_scaler
+from xmach.learners import NetworkSettings
+from xmach.metrics import precision_at_k
+from xmach.parameters import real, whole
+from xmach.predictor import Predictor
+from xmach.store import ModelStore
+from xmach.training import Job, plan_training, train
+from xmach.types import AnyArray, DoubleArray, EstimatorName, FloatArray, Rows, TopK, take_rows
+
+_DENSE_CELLS = 2**27  # the most entries that `predict_proba` gives: 1 GiB of float64
+
+
+class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Extreme classification in log memory: R small B-way classifiers over hashed labels (MACH, NeurIPS 2019).
+
+    Parameters
+    ----------
+    n_buckets : int
+        B, the buckets that labels are hashed into; from 2 up. More buckets: fewer collisions, more memory.
+    n_repetitions : int
+        R, the number of independent hashes and classifiers; accuracy rises with it.
+    hidden : tuple of int
+        Widths of the hidden layers; `()` is logistic regression.
+    loss : "auto", "softmax" or "bce"
+        Softmax cross-entropy (a row's target is spread over the buckets of its labels), or binary cross-entropy.
+        `auto` is softmax: on the data sets in the docs it was as good or better for multilabel data, too.
+    epochs, batch_size, learning_rate, weight_decay, dropout
+        Adam, its rate decaying to zero. Small data use smaller batches, so that an epoch has at least 50 steps.
+    learner : "network"
+        What learns a repetition.
+    scaling : "auto", "none", "tfidf" or "l2"
+        `auto`: sublinear tf-idf and unit length for sparse input without negative values, otherwise none.
+    features : None or "text"
+        `"text"`: X is a list of str, hashed into word unigrams, word bigrams and character trigrams.
+    estimator : "auto", "mean", "min", "median" or "log"
+        How a label's score is read from its R buckets; `auto`: the best on validation rows, `log` without them.
+    validation : None, a fraction, or (X, y)
+        Rows to stop early on, and to choose the estimator and the multilabel threshold on.
+    n_jobs : int or None
+        Repetitions trained at a time, each in its own process; None is 1, -1 is one for each core.
+    random_state : int, RandomState or None
+        Same number, same model, whatever n_jobs is.
+
+    Attributes
+    ----------
+    classes_ : the labels, by id
+    predictor_ : what answers; `save` writes it
+    history_ : for each repetition, the losses of its epochs
+    """
+
+    def __init__(
+        self,
+        n_buckets: int = 2000,
+        n_repetitions: int = 16,
+        hidden: Sequence[int] = (500,),
+        loss: str = "auto",
+        epochs: int = 10,
+        batch_size: int = 256,
+        learning_rate: float = 2e-3,
+        weight_decay: float = 0.0,
+        dropout: float = 0.0,
+        learner: str = "network",
+        scaling: str = "auto",
+        features: str | None = None,
+        estimator: str = "auto",
+        validation: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_buckets = n_buckets
+        self.n_repetitions = n_repetitions
+        self.hidden = hidden
+        self.loss = loss
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.dropout = dropout
+        self.learner = learner
+        self.scaling = scaling
+        self.features = features
+        self.estimator = estimator
+        self.validation = validation
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # --- training
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MACHClassifier:
+        """Train on rows X and their labels y: a class vector, a 0/1 matrix (sparse or dense), or lists of labels."""
+        settings = self._checked_settings()
+        text = HashedText() if self.features == "text" else None
+        rows = self._rows(X, text, first=True)
+        targets = encode_targets(y)
+        data = _dataset(rows, targets, sample_weight)
+        seed = self._seed()
+        data, validation = self._split(data, targets, text, seed)
+        if self.n_buckets > data.n_labels:
+            warnings.warn(
+                f"n_buckets={self.n_buckets} is more than the {data.n_labels} classes: hashing saves nothing here",
+                UserWarning,
+                stacklevel=2,
+            )
+        job = plan_training(
+            data, settings, self.n_buckets, self.n_repetitions, seed, fit_scaler(data.features, self.scaling), validation,
+            multilabel=targets.multilabel, features=None if text is None else text.to_dict(), fingerprints=False,
+        )  # fmt: skip
+        outcomes = _train_in_memory(job, self._executor())
+        self.history_ = [outcomes[r].history for r in range(self.n_repetitions)]
+        self.classes_ = targets.classes
+        self.predictor_ = self._choose(_predictor(job, [o.model for _, o in sorted(outcomes.items())], text, targets), job)
+        self._job, self._form = job, targets.form
+        if text is not None:
+            self.n_features_in_ = text.n_features
+        return self
+
+    def _checked_settings(self) -> NetworkSettings:
+        for name, legal in (("learner", ("network",)), ("features", (None, "text"))):
+            if getattr(self, name) not in legal:
+                shown = ", ".join(repr(value) for value in legal)
+                raise ParameterError(f"{name} must be one of {shown}, got {getattr(self, name)!r}")
+        if self.estimator not in ("auto", "mean", "min", "median", "log"):
+            raise ParameterError(f"estimator must be one of auto, mean, min, median, log, got {self.estimator!r}")
+        whole("n_buckets", self.n_buckets, 2, 2**31 - 1)
+        whole("n_repetitions", self.n_repetitions, 1)
+        hidden = self.hidden
+        if isinstance(hidden, str) or not isinstance(hidden, Sequence | np.ndarray):
+            raise ParameterError(f"hidden must be a tuple of layer widths such as (500,) or (), got {hidden!r}")
+        return NetworkSettings(
+            hidden=tuple(int(whole("every width in hidden", width, 1)) for width in hidden),
+            loss="softmax" if self.loss == "auto" else self.loss,  # type: ignore[arg-type]  # checked there
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            dropout=self.dropout,
+        )
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer) and not isinstance(self.random_state, bool):
+            return whole("random_state", self.random_state, 0, 2**63 - 1)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _executor(self) -> Executor:
+        jobs = 1 if self.n_jobs is None else self.n_jobs
+        if jobs < 0:
+            jobs = max(1, (os.cpu_count() or 1) + 1 + jobs)
+        return LocalExecutor() if whole("n_jobs", jobs, 1) == 1 else PoolExecutor(jobs)
+
+    def _split(
+        self, data: Dataset, targets: Targets, text: HashedText | None, seed: int
+    ) -> tuple[Dataset, Dataset | None]:
+        """Training and validation rows, as `validation` says."""
+        if self.validation is None:
+            return data, None
+        if isinstance(self.validation, tuple | list):
+            X, y = self.validation
+            return data, _dataset(self._rows(X, text), encode_targets(y, targets.classes), None)
+        share = real("validation", self.validation, 0.0, 1.0, with_low=False)
+        held_out = int(round(share * data.n_rows))
+        if not 0 < held_out < data.n_rows:
+            raise ParameterError(f"validation={share} leaves no row to train on or to validate on ({data.n_rows} rows)")
+        order = np.random.default_rng([seed, 0x5EED]).permutation(data.n_rows)
+        return data.take(np.sort(order[held_out:])), data.take(np.sort(order[:held_out]))
+
+    def _choose(self, predictor: Predictor, job: Job) -> Predictor:
+        """The predictor with the estimator asked for, or chosen, and with a threshold where there are rows for it."""
+        values = vars(predictor) | {"estimator": "log" if self.estimator == "auto" else self.estimator}
+        values.pop("decoder", None)
+        if job.validation is None:
+            return Predictor(**values)
+        if self.estimator == "auto":
+            values["estimator"], _ = choose_estimator(predictor, job.validation)
+        if predictor.multilabel:
+            values["threshold"] = choose_threshold(Predictor(**values), job.validation)
+        return Predictor(**values)
+
+    # --- prediction
+
+    def top_k(self, X: Any, k: int = 5, **options: Any) -> TopK:
+        """The k best labels of each row: `.labels`, `.scores` and `.ids`, each (n, k)."""
+        return self._fitted().top_k(self._rows(X, self._fitted().text), k, **options)
+
+    def predict(self, X: Any) -> Any:
+        """The best class of each row; multilabel: a 0/1 matrix.
+
+        There the labels whose score reaches the threshold chosen on validation rows; without those the m best, m the
+        mean number of labels of a training row. Sparse, unless y was a dense matrix.
+        """
+        predictor = self._fitted()
+        if not predictor.multilabel:
+            return self.top_k(X, 1).labels[:, 0]
+        m = max(1, round(predictor.mean_labels))
+        k = m if predictor.threshold is None else max(10, 5 * m)
+        best = self.top_k(X, k)
+        kept = np.ones(best.ids.shape, bool) if predictor.threshold is None else best.scores >= predictor.threshold
+        rows = np.nonzero(kept)[0]
+        shape = (len(best.ids), predictor.n_labels)
+        matrix = sp.csr_matrix((np.ones(len(rows), np.int64), (rows, best.ids[kept])), shape=shape)
+        return matrix.toarray() if self._form == "dense" else matrix
+
+    def predict_proba(self, X: Any) -> DoubleArray:
+        """The (n, K) probabilities of all classes, each row normalised to 1; for many classes use `top_k`."""
+        predictor = self._fitted()
+        rows = self._rows(X, predictor.text)
+        cells = rows.shape[0] * predictor.n_labels
+        if cells > _DENSE_CELLS:
+            raise NotEnoughMemory(
+                f"predict_proba would give {rows.shape[0]} x {predictor.n_labels} numbers; "
+                f"use top_k(X, k), or at most {max(1, _DENSE_CELLS // predictor.n_labels)} rows at a time"
+            )
+        result = np.empty((rows.shape[0], predictor.n_labels))
+        for start, stop, sketch in predictor.sketches(rows):
+            scores = predictor.decoder.scores(sketch, probabilities=predictor.estimator == "mean").astype(np.float64)
+            if predictor.estimator == "log":
+                scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+            result[start:stop] = np.maximum(scores, 0.0)
+        result[:, predictor.label_counts == 0] = 0.0
+        totals = result.sum(axis=1, keepdims=True)
+        result[totals[:, 0] == 0.0] = 1.0
+        return result / result.sum(axis=1, keepdims=True)
+
+    def bucket_probabilities(self, X: Any) -> FloatArray:
+        """The sketch itself: the (n, R, B) bucket probabilities."""
+        return self._fitted().bucket_probabilities(self._rows(X, self._fitted().text))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Precision at 1: for classes the accuracy, for label sets how often the best label is one of the row's."""
+        true = encode_targets(y, self._fitted() and self.classes_).labels
+        lists = [true.row(i)[0].tolist() for i in range(true.n_rows)]  # ids beyond K: labels never trained on
+        return precision_at_k(lists, self.top_k(X, 1).ids, 1, sample_weight)
+
+    def save(self, folder: str | Path, overwrite: bool = False) -> None:
+        """Write the model into a folder, which `xmach.load` and the commands read; `overwrite` replaces a model there."""
+        predictor, store = self._fitted(), ModelStore(Path(folder))
+        if overwrite:
+            store.remove()
+        store.begin(self._job.plan, predictor.label_counts, _stored_names(self.classes_), predictor.scaler)
+        for r, (model, history) in enumerate(zip(predictor.models, self.history_, strict=True)):
+            store.put(r, model, history)
+        store.finish(predictor.estimator, predictor.threshold, {})
+
+    # --- at the door
+
+    def _fitted(self) -> Predictor:
+        check_is_fitted(self, "predictor_")
+        predictor: Predictor = self.predictor_
+        return predictor
+
+    def _rows(self, X: Any, text: HashedText | None, first: bool = False) -> Rows:
+        """X as checked rows; the first time its width and column names are remembered."""
+        if text is not None:
+            if isinstance(X, str):
+                raise InputError("X must be a list of texts, got one text; put it in a list")
+            rows = text.transform(list(X))
+            if rows.n_rows == 0:
+                raise InputError("X has no text in it: Found array with 0 sample(s)")
+            return rows
+        check_structure(X)
+        checked = validate_data(self, X, accept_sparse=["csr", "csc"], dtype="numeric", ensure_all_finite=False, reset=first)
+        return as_rows(checked)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.string = tags.input_tags.one_d_array = self.features == "text"
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _dataset(rows: Rows, targets: Targets, sample_weight: Any) -> Dataset:
+    """The rows to learn from; rows of weight 0 are left out, as if they had not been given."""
+    labels = targets.labels
+    if rows.shape[0] != labels.n_rows:
+        raise InputError(f"X has {rows.shape[0]} rows, y has {labels.n_rows}: they must be of one length (inconsistent numbers of samples)")
+    if sample_weight is None:
+        return Dataset(rows, labels)
+    weights = _check_sample_weight(sample_weight, np.empty((labels.n_rows, 1)), dtype=np.float32, ensure_non_negative=True)
+    used = np.flatnonzero(weights)
+    if not len(used):
+        raise InputError("sample_weight is zero for every row: there is nothing to learn from")
+    if len(used) == labels.n_rows:
+        return Dataset(rows, labels, weights=weights)
+    return Dataset(take_rows(rows, used), labels.take(used), weights=weights[used])
+
+
+def _stored_names(classes: AnyArray) -> AnyArray | None:
+    """Class names, or None where they are just 0..K-1."""
+    plain = classes.dtype.kind in "iu" and bool(np.array_equal(classes, np.arange(len(classes))))
+    return None if plain else classes
+
+
+def _train_in_memory(job: Job, executor: Executor) -> Any:
+    """Train every repetition and hold the models; worker processes share one copy of the rows in a temporary folder."""
+    repetitions = list(range(job.plan.hashes.n_repetitions))
+    board = Board.for_repetitions(repetitions)
+    try:
+        if executor.workers == 1:
+            return train(job, repetitions, executor, board)
+        with tempfile.TemporaryDirectory(prefix="xmach-") as folder:
+            data = job.data.save(Path(folder) / "data")
+            validation = None if job.validation is None else job.validation.save(Path(folder) / "validation")
+            shared = Job(job.plan, job.learner, data, validation, job.scaler)
+            return train(shared, repetitions, executor, board)
+    finally:
+        board.close()
+
+
+def _predictor(job: Job, models: Sequence[Any], text: HashedText | None, targets: Targets) -> Predictor:
+    return Predictor(
+        models=tuple(models),
+        hashes=job.plan.hashes,
+        scaler=job.scaler,
+        label_counts=job.data.label_counts(),
+        label_names=targets.classes,
+        text=text,
+        multilabel=targets.multilabel,
+        mean_labels=job.plan.mean_labels,
+    )
+
+
+__all__ = ["EstimatorName", "MACHClassifier"]

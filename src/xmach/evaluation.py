@@ -1,0 +1,76 @@
+"""Evaluation: a predictor's metrics on a dataset, and the choices that are made on validation rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from xmach.data import Dataset
+from xmach.decoding import ESTIMATORS
+from xmach.errors import InputError
+from xmach.metrics import RankingMetrics
+from xmach.metrics.hits import find_hits
+from xmach.predictor import Predictor
+from xmach.types import EstimatorName, IntArray
+
+
+class Evaluation(NamedTuple):
+    """Metrics by name, and over how many rows."""
+
+    metrics: dict[str, float]
+    rows: int
+    rows_without_labels: int
+
+
+def evaluate(
+    predictor: Predictor,
+    data: Dataset,
+    ks: Sequence[int] = (1, 3, 5),
+    estimators: Sequence[EstimatorName | None] = (None,),
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Evaluation]:
+    """The metrics of the predictor's answers, one evaluation an estimator, all from one pass over the rows.
+
+    None is the predictor's own estimator. Rows carry the dataset's weights. `progress(done, total)` is called now
+    and then.
+    """
+    if data.n_rows == 0:
+        raise InputError("there is no row to evaluate on")
+    rows = predictor.rows(data.features)
+    sums = [RankingMetrics(ks) for _ in estimators]
+    for start, stop, sketch in predictor.sketches(rows):
+        true = data.labels.slice(start, stop)
+        weights = None if data.weights is None else data.weights[start:stop]
+        for estimator, total in zip(estimators, sums, strict=True):
+            ids = predictor.decoder.top_k(sketch, max(ks), estimator=estimator).ids
+            total.update(true, _padded(ids, max(ks)), weights)
+        if progress is not None:
+            progress(stop, data.n_rows)
+    return [Evaluation(total.result(), total.rows, total.rows_without_labels) for total in sums]
+
+
+def choose_estimator(predictor: Predictor, validation: Dataset) -> tuple[EstimatorName, dict[str, float]]:
+    """The estimator with the best P@1 on validation rows (at equality P@5, then the order of their list), and all P@1."""
+    results = evaluate(predictor, validation, (1, 5), ESTIMATORS)
+    ranked = sorted(
+        zip(ESTIMATORS, results, strict=True), key=lambda pair: (-pair[1].metrics["precision@1"], -pair[1].metrics["precision@5"])
+    )
+    return ranked[0][0], {name: result.metrics["precision@1"] for name, result in zip(ESTIMATORS, results, strict=True)}
+
+
+def choose_threshold(predictor: Predictor, validation: Dataset) -> float:
+    """The score from which on a label is predicted: the one with the best micro F1 on validation rows."""
+    k = min(predictor.n_labels, max(10, int(5 * predictor.mean_labels)))
+    best = predictor.top_k(validation.features, k)
+    hit = find_hits(validation.labels, best.ids, k).places
+    order = np.argsort(-best.scores.ravel(), kind="stable")
+    true_positives = np.cumsum(hit.ravel()[order])
+    f1 = 2.0 * true_positives / (np.arange(1, len(order) + 1) + validation.labels.nnz)
+    return float(best.scores.ravel()[order[int(np.argmax(f1))]])
+
+
+def _padded(ids: IntArray, width: int) -> IntArray:
+    """Ids (n, width), -1 where the model has fewer labels than asked for."""
+    return ids if ids.shape[1] == width else np.pad(ids, ((0, 0), (0, width - ids.shape[1])), constant_values=-1)

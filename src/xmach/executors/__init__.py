@@ -1,0 +1,23 @@
+"""Executors run one function over many specs: here, in processes. They know no machine learning and import no NumPy."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from xmach.executors.board import Board
+from xmach.executors.local import LocalExecutor
+from xmach.executors.pool import PoolExecutor
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Executor(Protocol):
+    """Runs one picklable function over picklable specs."""
+
+    workers: int  # how many run at once
+
+    def run(self, task: Callable[[S], T], specs: Sequence[S]) -> Iterator[T]:
+        """The result of each spec as it comes."""
+
+
+__all__ = ["Board", "Executor", "LocalExecutor", "PoolExecutor"]

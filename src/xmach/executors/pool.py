@@ -1,0 +1,44 @@
+"""N processes on this machine, one task each at a time."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import as_completed
+from typing import TypeVar
+
+from loky import ProcessPoolExecutor
+from loky.process_executor import BrokenProcessPool
+
+from xmach.errors import WorkerDied
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class PoolExecutor:
+    """Runs tasks in worker processes. loky's workers do not import the main script: unguarded scripts and notebooks work."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def run(self, task: Callable[[S], T], specs: Sequence[S]) -> Iterator[T]:
+        """The result of each spec as it comes, in the order of completion; the first failure ends the run."""
+        if not specs:
+            return
+        pool = ProcessPoolExecutor(max_workers=min(self.workers, len(specs)), initializer=_ignore_interrupts)
+        try:
+            for future in as_completed([pool.submit(task, spec) for spec in specs]):
+                yield future.result()
+        except BrokenProcessPool as error:
+            raise WorkerDied(
+                "a worker process ended in the middle of its work: it was killed, or the machine ran out of memory. "
+                "What was finished is kept; run the same command again to go on, with fewer workers if memory is short."
+            ) from error
+        finally:
+            pool.shutdown(wait=True, kill_workers=True)
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C reaches the whole process group; the parent alone decides, and says so on the board."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

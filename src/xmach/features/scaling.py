@@ -1,0 +1,118 @@
+"""Scaling of rows: none, unit length, or sublinear tf-idf and unit length; learned once, applied batch by batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from xmach.errors import InputError, ParameterError
+from xmach.types import DoubleArray, FloatArray, IntArray, Rows, SparseRows, row_batches
+
+Scaling: TypeAlias = Literal["auto", "none", "l2", "tfidf"]
+Kind: TypeAlias = Literal["none", "l2", "tfidf"]
+
+_CHUNK = 65_536  # rows at a time while fitting, so that a memory map is never read whole
+
+_DENSE_ADVICE = "scaling 'tfidf' needs sparse rows of counts, got a dense array; use scaling='l2' or 'none'"
+
+
+@dataclass(frozen=True, eq=False)
+class Scaler:
+    """A fitted scaling; a row scales to the same bits whatever batch it is in."""
+
+    kind: Kind
+    n_features: int
+    idf: FloatArray | None = None  # (d,), for "tfidf" only
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ParameterError(f"kind must be one of {', '.join(get_args(Kind))}; got {self.kind!r}")
+        if (self.kind == "tfidf") != (self.idf is not None):
+            raise ParameterError(f"idf belongs to kind 'tfidf' and to no other; kind is {self.kind!r}")
+        if self.idf is not None and self.idf.shape != (self.n_features,):
+            raise ParameterError(f"idf must have shape ({self.n_features},), got {self.idf.shape}")
+
+    def apply(self, rows: Rows) -> Rows:
+        """The scaled rows: new values, the same offsets and columns; rows of zeros stay zero."""
+        width = rows.shape[1]
+        if width != self.n_features:
+            raise InputError(f"rows have {width} columns, but the scaling was fitted on {self.n_features}")
+        if self.kind == "none":
+            return rows
+        if not isinstance(rows, SparseRows):
+            if self.idf is not None:
+                raise InputError(_DENSE_ADVICE)
+            return _unit_dense(rows)
+        values = rows.values if self.idf is None else _term_frequency(rows.values) * self.idf.take(rows.indices)
+        return SparseRows(rows.indptr, rows.indices, _unit_sparse(rows.indptr, values), rows.n_columns)
+
+
+def fit_scaler(rows: Rows, scaling: Scaling = "auto") -> Scaler:
+    """Learn a scaling; "auto" is "tfidf" for sparse rows without negative values, otherwise "none"."""
+    if scaling not in get_args(Scaling):
+        raise ParameterError(f"scaling must be one of {', '.join(get_args(Scaling))}; got {scaling!r}")
+    width = rows.shape[1]
+    if scaling in ("none", "l2"):
+        return Scaler("none" if scaling == "none" else "l2", width)
+    if not isinstance(rows, SparseRows):
+        if scaling == "tfidf":
+            raise InputError(_DENSE_ADVICE)
+        return Scaler("none", width)
+    negative = _first_negative_row(rows)
+    if negative is None:
+        return Scaler("tfidf", width, _inverse_document_frequency(rows))
+    if scaling == "tfidf":
+        raise InputError(
+            f"scaling 'tfidf' needs values of at least 0, row {negative} has a negative one; use 'l2' or 'none'"
+        )
+    return Scaler("none", width)
+
+
+def _first_negative_row(rows: SparseRows) -> int | None:
+    for start, stop in row_batches(rows.n_rows, _CHUNK):
+        part = rows.slice(start, stop)
+        negative = np.flatnonzero(part.values < 0)
+        if len(negative):
+            return start + int(np.searchsorted(part.indptr, negative[0], side="right")) - 1
+    return None
+
+
+def _inverse_document_frequency(rows: SparseRows) -> FloatArray:
+    """log((1 + n) / (1 + df)) + 1, where df counts the rows in which a column is not zero."""
+    frequency = np.zeros(rows.n_columns, dtype=np.int64)
+    for start, stop in row_batches(rows.n_rows, _CHUNK):
+        part = rows.slice(start, stop)
+        frequency += np.bincount(part.indices[part.values != 0], minlength=rows.n_columns)
+    return (np.log((1 + rows.n_rows) / (1 + frequency)) + 1).astype(np.float32)
+
+
+def _term_frequency(values: FloatArray) -> FloatArray:
+    """1 + log(v) from 1 on, v itself below: continuous and monotone, so weights in (0, 1) do not turn negative."""
+    return np.minimum(values, 1) + np.log(np.maximum(values, 1))
+
+
+def _unit_sparse(indptr: IntArray, values: FloatArray) -> FloatArray:
+    """Values divided by the length of their row."""
+    lengths = np.diff(indptr)
+    scale = np.zeros(len(lengths))
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        # Empty rows are left out, because reduceat would give them the next row's first value. The squares are float64
+        # before the sum: a cast inside reduceat is buffered, and then the order of summing depends on the batch.
+        squares = np.square(values, dtype=np.float64)
+        scale[filled] = _inverse_root(np.add.reduceat(squares, indptr[:-1][filled]))
+    return np.multiply(values, np.repeat(scale, lengths)).astype(np.float32)
+
+
+def _unit_dense(rows: FloatArray) -> FloatArray:
+    """(n, d) rows divided by their length."""
+    squares = np.square(rows, dtype=np.float64, order="C")  # C order: each row is summed for itself
+    return np.multiply(rows, _inverse_root(squares.sum(axis=1))[:, None]).astype(np.float32)
+
+
+def _inverse_root(squares: DoubleArray) -> DoubleArray:
+    """1 / sqrt(s), and 0 where s is 0."""
+    result: DoubleArray = np.divide(1.0, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0)
+    return result

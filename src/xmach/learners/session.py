@@ -1,0 +1,141 @@
+"""The run of one network over its epochs: shuffling, the rate's decay, validation, checkpoints."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from xmach.learners.network import NetworkTrainer, batch_loss, stream
+from xmach.learners.settings import NetworkSettings
+from xmach.learners.task import LabelledRows, Outcome, Task
+from xmach.models import NetworkModel
+from xmach.types import AnyArray, FloatArray, IntArray, Progress, row_batches
+
+_REPORT_SECONDS = 0.2
+_VALIDATION_BATCH = 1024
+
+
+@dataclass(frozen=True)
+class NetworkLearner:
+    """Learns bucket models with a network; the default."""
+
+    settings: NetworkSettings = NetworkSettings()
+
+    def train(self, task: Task) -> Outcome | None:
+        """Train to the end, or to where the monitor says stop; a checkpoint is left after each epoch."""
+        return _Session(self.settings, task).run()
+
+
+class _Session:
+    """One repetition in training. Everything it will do next follows from `state`, so it can stop at any step."""
+
+    def __init__(self, settings: NetworkSettings, task: Task) -> None:
+        self.settings, self.task = settings, task
+        self.trainer = NetworkTrainer(task.n_features, task.n_buckets, settings, task.seed, task.repetition)
+        self.batch_size = effective_batch_size(settings.batch_size, task.rows.n_rows)
+        self.steps_per_epoch = math.ceil(task.rows.n_rows / self.batch_size)
+        self.epoch, self.step, self.loss = 0, 0, 0.0  # loss: summed over the epoch so far
+        self.history: list[tuple[float, float]] = []  # (training loss, validation loss or NaN) of each epoch
+        self.best: dict[str, FloatArray] = {}  # the arrays of the best epoch, where there are validation rows
+        self._reported = 0.0
+
+    def run(self) -> Outcome | None:
+        saved = self.task.load_progress()
+        if saved is not None:
+            self._restore(saved)
+        while not self._finished():
+            if not self._run_epoch():
+                self.task.save_progress(self._state())
+                return None
+            self._close_epoch()
+            if not self._finished():
+                self.task.save_progress(self._state())
+        model = self.trainer.model()
+        if self.best:
+            model = NetworkModel.from_arrays(self.best, model.loss)
+        return Outcome(model, [_entry(i, *losses) for i, losses in enumerate(self.history)])
+
+    def _finished(self) -> bool:
+        """Whether the epochs are over, or validation has not improved for `patience` epochs."""
+        if len(self.history) == self.settings.epochs:
+            return True
+        if self.task.validation is None or not self.history:
+            return False
+        best = int(np.argmin([validation for _, validation in self.history]))
+        return len(self.history) - 1 - best >= self.settings.patience
+
+    def _run_epoch(self) -> bool:
+        """Go on with the epoch; False when told to stop before its end."""
+        n_rows = self.task.rows.n_rows
+        total_steps = self.settings.epochs * self.steps_per_epoch
+        order = stream(self.task.seed, self.task.repetition, "shuffle", self.epoch).permutation(n_rows)
+        while self.step < self.steps_per_epoch:
+            if self.task.monitor.should_stop():
+                return False
+            start = self.step * self.batch_size
+            batch = self.task.rows.batch(order[start : start + self.batch_size])
+            # linear decay to zero over all epochs
+            rate = self.settings.learning_rate * (1.0 - (self.epoch * self.steps_per_epoch + self.step) / total_steps)
+            self.loss += self.trainer.step(batch, rate, (self.epoch, self.step))
+            self.step += 1
+            self._report(min(start + self.batch_size, n_rows))
+        return True
+
+    def _close_epoch(self) -> None:
+        validation = math.nan
+        if self.task.validation is not None:
+            model = self.trainer.model()
+            validation = _mean_loss(model, self.task.validation)
+            if not self.history or validation < min(v for _, v in self.history):
+                self.best = {name: array.copy() for name, array in model.arrays().items()}
+        self.history.append((self.loss / self.task.rows.n_rows, validation))
+        self.epoch, self.step, self.loss = self.epoch + 1, 0, 0.0
+
+    def _report(self, rows_done: int) -> None:
+        now = time.monotonic()
+        if now - self._reported >= _REPORT_SECONDS or self.step == self.steps_per_epoch:
+            self._reported = now
+            n_rows = self.task.rows.n_rows
+            done, total = self.epoch * n_rows + rows_done, self.settings.epochs * n_rows
+            self.task.monitor.report(self.task.repetition, Progress(done, total, self.loss / rows_done))
+
+    def _state(self) -> dict[str, AnyArray]:
+        state = self.trainer.state()
+        state["position"] = np.array([self.epoch, self.step], np.int64)
+        state["loss"] = np.array([self.loss], np.float64)
+        state["history"] = np.array(self.history, np.float64).reshape(-1, 2)
+        return state | {f"best.{name}": array for name, array in self.best.items()}
+
+    def _restore(self, state: Mapping[str, AnyArray]) -> None:
+        self.trainer.restore(state)
+        self.epoch, self.step = (int(number) for number in state["position"])
+        self.loss = float(state["loss"][0])
+        self.history = [(float(loss), float(validation)) for loss, validation in state["history"]]
+        prefix = "best."
+        self.best = {name[len(prefix) :]: np.array(state[name]) for name in state if name.startswith(prefix)}
+
+
+def effective_batch_size(batch_size: int, n_rows: int) -> int:
+    """`batch_size`, or fewer rows where the data are so few that an epoch would have hardly any step."""
+    return max(1, min(batch_size, math.ceil(n_rows / MIN_STEPS)))
+
+
+MIN_STEPS = 50  # an epoch's least number of steps
+
+
+def _mean_loss(model: NetworkModel, rows: LabelledRows) -> float:
+    """The mean loss on rows that are not learnt from."""
+    total = 0.0
+    for start, stop in row_batches(rows.n_rows, _VALIDATION_BATCH):
+        which: IntArray = np.arange(start, stop)
+        total += batch_loss(model, rows.batch(which))
+    return total / rows.n_rows
+
+
+def _entry(epoch: int, loss: float, validation: float) -> dict[str, float]:
+    entry = {"epoch": epoch + 1, "loss": loss}
+    return entry if math.isnan(validation) else entry | {"validation_loss": validation}

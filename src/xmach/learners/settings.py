@@ -1,0 +1,47 @@
+"""What a network learner can be told, validated in one place."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+
+from xmach.errors import ParameterError
+from xmach.parameters import real, whole
+from xmach.types import Loss
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """The shape of a network and how it is trained."""
+
+    hidden: tuple[int, ...] = (500,)
+    loss: Loss = "softmax"
+    epochs: int = 10
+    batch_size: int = 256
+    learning_rate: float = 2e-3
+    weight_decay: float = 0.0
+    dropout: float = 0.0
+    patience: int = 2  # epochs without a better validation loss before training stops
+
+    def __post_init__(self) -> None:
+        for width in self.hidden:
+            whole("every width in hidden", width, 1)
+        if self.loss not in get_args(Loss):
+            raise ParameterError(f"loss must be one of {', '.join(get_args(Loss))} (or auto), got {self.loss!r}")
+        whole("epochs", self.epochs, 1)
+        whole("batch_size", self.batch_size, 1)
+        whole("patience", self.patience, 1)
+        real("learning_rate", self.learning_rate, 0.0, math.inf, with_low=False)
+        real("weight_decay", self.weight_decay, 0.0, math.inf, with_low=True)
+        real("dropout", self.dropout, 0.0, 1.0, with_low=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain values, for a plan."""
+        return asdict(self) | {"hidden": list(self.hidden)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> NetworkSettings:
+        """The inverse of `to_dict`."""
+        return cls(**(values | {"hidden": tuple(values["hidden"])}))
+

@@ -1,0 +1,101 @@
+"""What a learner is given: rows, their bucket targets, and the ways to report, stop, save and go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from xmach._kernels.dense import bucket_targets
+from xmach.buckets import UniversalHashes
+from xmach.features import Scaler
+from xmach.types import (
+    AnyArray,
+    BucketModel,
+    FloatArray,
+    Int32Array,
+    IntArray,
+    Monitor,
+    Rows,
+    SparseRows,
+    take_rows,
+)
+
+
+class TargetBatch(NamedTuple):
+    """The targets of n rows: row i has buckets[offsets[i]:offsets[i+1]], distinct, with masses that sum to 1."""
+
+    offsets: IntArray  # (n + 1,)
+    buckets: Int32Array
+    masses: FloatArray
+
+
+class Batch(NamedTuple):
+    """n rows, ready to learn from."""
+
+    rows: Rows  # (n, d), scaled
+    targets: TargetBatch
+    weights: FloatArray  # (n,)
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows seen by one repetition: targets come from the labels and the hash batch by batch, no copy of them is kept."""
+
+    features: Rows  # (n, d), as read
+    labels: SparseRows  # (n, K)
+    weights: FloatArray | None  # (n,), mean 1
+    scaler: Scaler
+    hashes: UniversalHashes
+    repetition: int
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+        return self.labels.n_rows
+
+    def batch(self, which: IntArray) -> Batch:
+        """The given rows, scaled, with their targets and weights."""
+        weights = np.ones(len(which), np.float32) if self.weights is None else self.weights[which]
+        return Batch(self.scaler.apply(take_rows(self.features, which)), self._targets(which), weights)
+
+    def _targets(self, which: IntArray) -> TargetBatch:
+        labels, hashes, r = self.labels, self.hashes, self.repetition
+        size = int((labels.indptr[which + 1] - labels.indptr[which]).sum())
+        batch = TargetBatch(np.empty(len(which) + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float32))
+        bucket_targets(
+            labels.indptr, labels.indices, labels.values, which,
+            hashes.a[r], hashes.b[r], hashes.prime, hashes.n_buckets, *batch,
+        )  # fmt: skip
+        return batch
+
+
+@dataclass(frozen=True)
+class Task:
+    """One repetition's training, as a learner sees it."""
+
+    repetition: int
+    seed: int
+    n_features: int
+    n_buckets: int
+    rows: LabelledRows
+    validation: LabelledRows | None
+    monitor: Monitor
+    load_progress: Callable[[], Mapping[str, AnyArray] | None]
+    save_progress: Callable[[Mapping[str, AnyArray]], None]
+
+
+class Outcome(NamedTuple):
+    """What a learner made."""
+
+    model: BucketModel
+    history: list[dict[str, float]]  # one entry an epoch
+
+
+class Learner(Protocol):
+    """Turns rows and bucket targets into a bucket model; picklable."""
+
+    def train(self, task: Task) -> Outcome | None:
+        """Train to the end; or, when the monitor says stop, save where it is and return None."""

@@ -1,0 +1,64 @@
+"""Which ranked places hold a true label: the one place where rankings meet labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from xmach.errors import InputError
+from xmach.metrics.labels import LabelPairs, TrueLabels, label_pairs, whole_numbers
+from xmach.types import BoolArray, IntArray
+
+
+@dataclass(frozen=True)
+class Hits:
+    """What the score of a row is made of."""
+
+    places: BoolArray  # (n, depth): whether the label ranked there is a true one
+    n_true: IntArray  # (n,): how many labels the row has, |Y|
+
+
+def find_hits(true: TrueLabels, ranked: npt.ArrayLike, depth: int) -> Hits:
+    """The hits among the first `depth` places of (n, m >= depth) ranked ids; id -1 is a place without an answer."""
+    pairs = label_pairs(true)
+    ids = _checked_ranking(ranked, pairs, depth)
+    # One 64-bit key a pair, row * width + id, makes n set memberships a single binary search.
+    width = int(pairs.ids.max(initial=0)) + 1
+    if pairs.n_rows * width >= 2**63:
+        raise InputError(f"true label ids go up to {width - 1}, too large for {pairs.n_rows} rows: number them from 0")
+    keys = _sorted_unique(pairs.rows * width + pairs.ids)
+    n_true = np.diff(np.searchsorted(keys, np.arange(pairs.n_rows + 1) * width))
+
+    ids = ids[:, :depth]
+    wanted = np.arange(pairs.n_rows)[:, None] * width + ids  # (n, depth)
+    found = np.append(keys, -1)[np.searchsorted(keys, wanted)] == wanted  # -1 stands past the last key
+    known = (ids >= 0) & (ids < width)  # the keys of other ids are those of neighbouring rows
+    return Hits(found & known, n_true)
+
+
+def _sorted_unique(keys: IntArray) -> IntArray:
+    # Rows rise, and most readers sort the ids within a row: then there is nothing to do.
+    return keys if bool((keys[1:] > keys[:-1]).all()) else np.unique(keys)
+
+
+def _checked_ranking(ranked: npt.ArrayLike, pairs: LabelPairs, depth: int) -> IntArray:
+    ids = whole_numbers(ranked, "ranked ids")
+    if ids.ndim != 2:
+        raise InputError(f"ranked ids must have shape (rows, places), got {ids.shape}")
+    if len(ids) != pairs.n_rows:
+        raise InputError(f"ranked ids have {len(ids)} rows, true labels have {pairs.n_rows}")
+    if ids.shape[1] < depth:
+        raise InputError(f"k = {depth} needs as many ranked places, got {ids.shape[1]}: rank more labels or lower k")
+    low, high = int(ids.min(initial=-1)), int(ids.max(initial=-1))
+    if low < -1:
+        raise InputError(f"ranked ids must be at least 0, or -1 for no answer, got {low}")
+    if pairs.n_labels is not None and high >= pairs.n_labels:
+        raise InputError(f"ranked ids go up to {high}, true labels have only {pairs.n_labels} columns")
+    in_order = np.sort(ids, axis=1)
+    twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)
+    if twice.any():
+        row, place = np.argwhere(twice)[0]
+        raise InputError(f"ranked ids must differ within a row: row {row} has {in_order[row, place]} more than once")
+    return ids

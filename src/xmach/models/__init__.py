@@ -1,0 +1,5 @@
+"""Bucket models: plain arrays and a forward pass. No training framework is imported here."""
+
+from xmach.models.network import NetworkModel
+
+__all__ = ["NetworkModel"]

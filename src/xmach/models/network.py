@@ -1,0 +1,91 @@
+"""A fully connected network d-hidden...-B: plain arrays and a forward pass. Without hidden layers: logistic regression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from xmach._kernels.sparse import sparse_forward
+from xmach.errors import InputError
+from xmach.types import FloatArray, Loss, Rows, SparseRows
+
+
+def first_layer(rows: Rows, weights: FloatArray, bias: FloatArray) -> FloatArray:
+    """rows @ weights + bias, (n, H): a kernel for sparse rows, a matrix product for dense ones."""
+    if not isinstance(rows, SparseRows):
+        return rows @ weights + bias
+    out = np.empty((rows.n_rows, weights.shape[1]), np.float32)
+    sparse_forward(rows.indptr, rows.indices, rows.values, weights, bias, out)
+    return out
+
+
+def softmax_in_place(logits: FloatArray) -> FloatArray:
+    """Softmax over the last axis, in place. NumPy's exp is vectorised; Numba's is scalar without SVML."""
+    logits -= logits.max(axis=1, keepdims=True)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=1, keepdims=True)
+    return logits
+
+
+def sigmoid_in_place(logits: FloatArray) -> FloatArray:
+    """1 / (1 + exp(-z)), in place; clipped where float32 would overflow."""
+    np.clip(logits, -80.0, 80.0, out=logits)
+    np.negative(logits, out=logits)
+    np.exp(logits, out=logits)
+    logits += 1.0
+    np.reciprocal(logits, out=logits)
+    return logits
+
+
+ACTIVATIONS = {"softmax": softmax_in_place, "bce": sigmoid_in_place}
+
+
+@dataclass(frozen=True)
+class NetworkModel:
+    """A trained network: weights[i] is (width of layer i, width of layer i + 1), biases[i] the latter."""
+
+    weights: tuple[FloatArray, ...]
+    biases: tuple[FloatArray, ...]
+    loss: Loss
+    kind: str = "network"
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+        return int(self.weights[0].shape[0])
+
+    @property
+    def n_buckets(self) -> int:
+        """B."""
+        return int(self.weights[-1].shape[1])
+
+    def logits(self, rows: Rows) -> FloatArray:
+        """The (n, B) outputs before softmax or sigmoid."""
+        width = rows.shape[1]
+        if width != self.n_features:
+            raise InputError(f"the model was trained on {self.n_features} features, the rows have {width}")
+        layer = first_layer(rows, self.weights[0], self.biases[0])  # (n, H)
+        for weights, bias in zip(self.weights[1:], self.biases[1:], strict=True):
+            np.maximum(layer, 0.0, out=layer)
+            layer = layer @ weights
+            layer += bias
+        return layer
+
+    def probabilities(self, rows: Rows) -> FloatArray:
+        """The (n, B) bucket probabilities: they sum to 1 with softmax, each is its own with binary cross-entropy."""
+        return ACTIVATIONS[self.loss](self.logits(rows))
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """The weights and biases by name."""
+        named = {f"weights.{i}": w for i, w in enumerate(self.weights)}
+        return named | {f"biases.{i}": b for i, b in enumerate(self.biases)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, FloatArray], loss: Loss) -> NetworkModel:
+        """The inverse of `arrays`."""
+        depth = sum(name.startswith("weights.") for name in arrays)
+        weights = tuple(arrays[f"weights.{i}"] for i in range(depth))
+        biases = tuple(arrays[f"biases.{i}"] for i in range(depth))
+        return cls(weights, biases, loss)

@@ -1,0 +1,121 @@
+"""The predictor: featurizer, R bucket models, signatures and decoder. What the store loads and a server serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from xmach.buckets import UniversalHashes
+from xmach.data.arrays import as_rows
+from xmach.decoding import Decoder
+from xmach.errors import InputError
+from xmach.features import HashedText, Scaler
+from xmach.types import (
+    AnyArray,
+    BucketModel,
+    EstimatorName,
+    FloatArray,
+    IntArray,
+    Rows,
+    SparseRows,
+    TopK,
+    check_k,
+    row_batches,
+    slice_rows,
+)
+
+_BATCH_BYTES = 64 * 2**20  # bucket probabilities held at a time
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Answers rows or texts with the k best labels; needs no training code."""
+
+    models: tuple[BucketModel, ...]  # R of them, or fewer where some are missing
+    hashes: UniversalHashes  # of just those repetitions
+    scaler: Scaler
+    label_counts: IntArray  # (K,) training rows of each label
+    label_names: AnyArray | None = None  # (K,); None: labels are called by their ids
+    text: HashedText | None = None
+    estimator: EstimatorName = "log"
+    threshold: float | None = None  # the least score of a label that `predict` gives in the multilabel case
+    multilabel: bool = False
+    mean_labels: float = 1.0  # labels a training row
+
+    @property
+    def n_labels(self) -> int:
+        """K."""
+        return self.hashes.n_labels
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+        return self.models[0].n_features
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        """The decoder over this model's signatures."""
+        return Decoder(self.hashes, self.estimator, seen=self.label_counts > 0)
+
+    def rows(self, X: Any) -> Rows:
+        """Texts or arrays as rows of the model's width, checked; not yet scaled."""
+        if self.text is None or isinstance(X, SparseRows):
+            return as_rows(X, self.n_features)
+        if isinstance(X, str):
+            raise InputError("X must be a list of texts, got one text; put it in a list")
+        return self.text.transform(list(X))
+
+    def bucket_probabilities(self, X: Any) -> FloatArray:
+        """The sketch itself: (n, R, B) bucket probabilities."""
+        rows = self.rows(X)
+        out = np.empty((rows.shape[0], len(self.models), self.hashes.n_buckets), np.float32)
+        for start, stop in row_batches(rows.shape[0], self._batch_size):
+            out[start:stop] = self._sketch(slice_rows(rows, start, stop))
+        return out
+
+    def top_k(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        estimator: EstimatorName | None = None,
+        probabilities: bool = False,
+        include_unseen: bool = False,
+    ) -> TopK:
+        """The k best labels of each row, best first, in batches of bounded memory; labels never trained on come last."""
+        rows, k = self.rows(X), min(check_k(k), self.n_labels)
+        scores = np.empty((rows.shape[0], k), np.float32)
+        ids = np.empty((rows.shape[0], k), np.int64)
+        for start, stop, sketch in self.sketches(rows):
+            best = self.decoder.top_k(
+                sketch, k, estimator=estimator, probabilities=probabilities, include_unseen=include_unseen
+            )
+            scores[start:stop], ids[start:stop] = best.scores, best.ids
+        return TopK(self.names(ids), scores, ids)
+
+    def sketches(self, rows: Rows) -> Iterator[tuple[int, int, FloatArray]]:
+        """(start, stop, bucket probabilities) of consecutive batches of rows."""
+        for start, stop in row_batches(rows.shape[0], self._batch_size):
+            yield start, stop, self._sketch(slice_rows(rows, start, stop))
+
+    def names(self, ids: IntArray) -> AnyArray:
+        """The label names of ids."""
+        return ids if self.label_names is None else self.label_names[ids]
+
+    @property
+    def _batch_size(self) -> int:
+        return max(1, min(4096, _BATCH_BYTES // (4 * len(self.models) * self.hashes.n_buckets)))
+
+    def _sketch(self, rows: Rows) -> FloatArray:
+        scaled = self.scaler.apply(rows)
+        return np.stack([model.probabilities(scaled) for model in self.models], axis=1)  # (n, R, B)
+
+
+def subset(hashes: UniversalHashes, repetitions: Sequence[int]) -> UniversalHashes:
+    """The hashes of some repetitions only."""
+    a, b = (tuple(numbers[r] for r in repetitions) for numbers in (hashes.a, hashes.b))
+    return UniversalHashes(hashes.n_labels, hashes.n_buckets, hashes.prime, a, b)

@@ -1,0 +1,58 @@
+"""From a model folder to a predictor, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xmach.errors import ModelIncomplete, ModelMissing
+from xmach.features import HashedText
+from xmach.predictor import Predictor, subset
+from xmach.store.model import ModelStore
+
+
+def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False) -> Predictor:
+    """The predictor in a model folder, memory-mapped; checksums are verified first unless `verify` is False.
+
+    A folder that lacks repetitions is refused, or with `allow_partial` answers with those it has.
+    """
+    store = ModelStore(Path(folder))
+    if not store.folder.is_dir():
+        raise ModelMissing(f"{folder}: there is no such folder")
+    plan, present, manifest = store.plan(), store.present(), store.manifest()
+    missing = sorted(set(range(plan.hashes.n_repetitions)) - set(present))
+    if not present or (missing and not allow_partial):
+        raise ModelIncomplete(
+            f"{folder}: {len(missing)} of {plan.hashes.n_repetitions} repetitions are missing ({_ranges(missing)}); "
+            "finish training, copy the files here, or allow a partial model (--allow-partial)"
+        )
+    if manifest is None and not allow_partial:
+        raise ModelIncomplete(
+            f"{folder}: all repetitions are there, but no manifest: run the train command without --only to write it, "
+            "or allow a partial model (--allow-partial)"
+        )
+    if verify:
+        store.verify()
+    counts = store.label_counts()
+    return Predictor(
+        models=tuple(store.model(r, verify=verify and manifest is None) for r in present),
+        hashes=subset(plan.hashes, present),
+        scaler=store.scaler(),
+        label_counts=counts,
+        label_names=store.label_names(),
+        text=None if plan.features is None else HashedText.from_dict(plan.features),
+        estimator="log" if manifest is None else manifest["estimator"],
+        threshold=None if manifest is None else manifest["threshold"],
+        multilabel=plan.multilabel,
+        mean_labels=plan.mean_labels,
+    )
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Numbers as ranges: 0-3, 7."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)

@@ -1,0 +1,220 @@
+"""A model folder, format 1: plan first, then repetitions in any order, manifest last."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xmach.errors import ModelCorrupt, ModelFormatUnsupported, ModelMissing, NotStorable, PlanMismatch
+from xmach.features import Scaler
+from xmach.models import NetworkModel
+from xmach.store.atomic import sha256_of, write_json
+from xmach.store.names import read_names, write_names
+from xmach.store.tensors import read_tensors, write_tensors
+from xmach.training import Plan
+from xmach.types import AnyArray, BucketModel, IntArray
+
+FORMAT = 1
+PLAN, MANIFEST, LABELS, METRICS = "plan.json", "manifest.json", "labels.arrow", "metrics.json"
+COUNTS, IDF = "label_counts.safetensors", "features/idf.safetensors"
+
+
+@dataclass(frozen=True)
+class ModelStore:
+    """Reads and writes one model folder; picklable, and safe for several processes at once."""
+
+    folder: Path
+
+    # --- the beginning: what every repetition shares
+
+    def begin(
+        self, plan: Plan, label_counts: IntArray, label_names: AnyArray | Sequence[str] | None, scaler: Scaler
+    ) -> None:
+        """Write the plan and what belongs to it; or find the same plan there and go on with it."""
+        if (self.folder / PLAN).exists():
+            differences = plan.differences(self.plan())
+            if differences:
+                raise PlanMismatch(
+                    f"{self.folder} holds a model of another plan ({'; '.join(differences)}); "
+                    "repeat its arguments to go on with it, or choose another folder"
+                )
+        else:
+            if self.folder.exists() and not self._is_free():
+                raise PlanMismatch(f"{self.folder} is there already and is no model folder; choose another")
+            write_json(self.folder / PLAN, {"format": FORMAT, **plan.to_dict()})
+        if label_names is not None and not (self.folder / LABELS).exists():
+            write_names(self.folder / LABELS, label_names)
+        if scaler.idf is not None and not (self.folder / IDF).exists():
+            write_tensors(self.folder / IDF, {"idf": scaler.idf}, {"format": FORMAT})
+        if not (self.folder / COUNTS).exists():
+            write_tensors(self.folder / COUNTS, {"label_counts": label_counts}, {"format": FORMAT})
+
+    def remove(self) -> None:
+        """Delete the model in this folder, if there is one; a folder that is no model is left alone."""
+        if (self.folder / PLAN).exists():
+            shutil.rmtree(self.folder)
+
+    def _is_free(self) -> bool:
+        """Whether the folder is empty, but for what a writer killed in its first moment left."""
+        return self.folder.is_dir() and all(path.suffix == ".part" for path in self.folder.iterdir())
+
+    def plan(self) -> Plan:
+        """The plan of the model."""
+        values = self._json(PLAN)
+        try:
+            return Plan.from_dict(values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelCorrupt(f"{self.folder / PLAN}: the plan is damaged ({error!r})") from None
+
+    # --- repetitions: the Sink that training writes to
+
+    def path(self, repetition: int) -> Path:
+        """The file of a finished repetition."""
+        return self.folder / f"repetition-{repetition:03d}.safetensors"
+
+    def has(self, repetition: int) -> bool:
+        """Whether the repetition is finished and stored."""
+        return self.path(repetition).exists()
+
+    def present(self) -> list[int]:
+        """The repetitions that are there."""
+        return [r for r in range(self.plan().hashes.n_repetitions) if self.has(r)]
+
+    def put(self, repetition: int, model: BucketModel, history: list[dict[str, float]]) -> None:
+        """Store a finished repetition and remove its checkpoint."""
+        if not isinstance(model, NetworkModel):
+            raise NotStorable(f"a bucket model of the kind {model.kind!r} is no plain arrays: it cannot be saved")
+        about = {"format": FORMAT, "kind": model.kind, "loss": model.loss, "history": history}
+        if not self.has(repetition):
+            write_tensors(self.path(repetition), model.arrays(), about | self._identity(repetition))
+        self._progress_path(repetition).unlink(missing_ok=True)
+
+    def model(self, repetition: int, verify: bool = True) -> NetworkModel:
+        """A stored bucket model, memory-mapped."""
+        arrays, about = read_tensors(self.path(repetition), verify)
+        self._check_identity(self.path(repetition), repetition, about)
+        model = NetworkModel.from_arrays(arrays, about["loss"])
+        plan = self.plan()
+        expected = (plan.n_features, *plan.settings.hidden, plan.hashes.n_buckets)
+        if tuple(w.shape for w in model.weights) != tuple(zip(expected[:-1], expected[1:], strict=True)):
+            raise ModelCorrupt(f"{self.path(repetition)}: the layers are not those of the plan, {expected}")
+        return model
+
+    def history(self, repetition: int) -> list[dict[str, float]]:
+        """The losses of each epoch of a stored repetition."""
+        _, about = read_tensors(self.path(repetition), verify=False)
+        history: list[dict[str, float]] = about["history"]
+        return history
+
+    # --- checkpoints
+
+    def _progress_path(self, repetition: int) -> Path:
+        return self.folder / "progress" / f"repetition-{repetition:03d}.safetensors"
+
+    def load_progress(self, repetition: int) -> Mapping[str, AnyArray] | None:
+        """The last checkpoint; None where there is none."""
+        path = self._progress_path(repetition)
+        if not path.exists():
+            return None
+        arrays, about = read_tensors(path, verify=True)
+        self._check_identity(path, repetition, about)
+        return arrays
+
+    def save_progress(self, repetition: int, state: Mapping[str, AnyArray]) -> None:
+        """Replace the checkpoint; a worker whose parent died may come late, when the repetition is done."""
+        if not self.has(repetition):
+            about = {"format": FORMAT} | self._identity(repetition)
+            write_tensors(self._progress_path(repetition), state, about)
+
+    def clean(self) -> None:
+        """Remove checkpoints and leftovers of a model that is complete."""
+        shutil.rmtree(self.folder / "progress", ignore_errors=True)
+        for leftover in self.folder.rglob(".*.part"):  # of writers that were killed
+            leftover.unlink(missing_ok=True)
+
+    # --- the end: the manifest
+
+    def finish(self, estimator: str, threshold: float | None, metrics: dict[str, float]) -> None:
+        """Write the manifest over all files: from here on the folder is a model."""
+        files = [PLAN, LABELS, COUNTS, IDF] + [self.path(r).name for r in self.present()]
+        listed = {
+            name: {"bytes": (self.folder / name).stat().st_size, "sha256": sha256_of(self.folder / name)}
+            for name in files
+            if (self.folder / name).exists()
+        }
+        write_json(
+            self.folder / MANIFEST,
+            {
+                "format": FORMAT,
+                "plan": self.plan().to_dict(),
+                "estimator": estimator,
+                "threshold": threshold,
+                "metrics": metrics,
+                "files": listed,
+            },
+        )
+        self.clean()
+
+    def manifest(self) -> dict[str, Any] | None:
+        """The manifest; None while the model is not complete."""
+        return self._json(MANIFEST) if (self.folder / MANIFEST).exists() else None
+
+    def verify(self) -> None:
+        """Check every file that the manifest lists against its size and SHA-256."""
+        for name, expected in (self.manifest() or {"files": {}})["files"].items():
+            path = self.folder / name
+            if not path.exists():
+                raise ModelCorrupt(f"{path}: the manifest lists this file, but it is not there")
+            if path.stat().st_size != expected["bytes"] or sha256_of(path) != expected["sha256"]:
+                raise ModelCorrupt(f"{path}: the content does not match the manifest; copy it again or train it anew")
+
+    def add_evaluation(self, evaluation: dict[str, Any]) -> None:
+        """Keep an evaluation made later beside the model, outside the checksums."""
+        path = self.folder / METRICS
+        kept = self._json(METRICS)["evaluations"] if path.exists() else []
+        write_json(path, {"format": FORMAT, "evaluations": [*kept, evaluation]})
+
+    # --- the rest of the folder
+
+    def label_counts(self) -> IntArray:
+        """Training rows of each label."""
+        return np.asarray(read_tensors(self.folder / COUNTS, verify=True)[0]["label_counts"], np.int64)
+
+    def label_names(self) -> AnyArray | None:
+        """Label names; None where labels are called by their ids."""
+        path = self.folder / LABELS
+        return read_names(path) if path.exists() else None
+
+    def scaler(self) -> Scaler:
+        """The scaling of rows."""
+        plan = self.plan()
+        idf = read_tensors(self.folder / IDF, verify=True)[0]["idf"] if plan.scaling == "tfidf" else None
+        return Scaler(plan.scaling, plan.n_features, idf)  # type: ignore[arg-type]  # the scaler checks the kind
+
+    def _identity(self, repetition: int) -> dict[str, Any]:
+        """What ties a repetition's file to its place in this model."""
+        return {"repetition": repetition, "plan": sha256_of(self.folder / PLAN)}
+
+    def _check_identity(self, path: Path, repetition: int, about: dict[str, Any]) -> None:
+        for name, expected in self._identity(repetition).items():
+            if about.get(name) != expected:
+                raise ModelCorrupt(f"{path}: this file belongs to another model (its {name} differs)")
+
+    def _json(self, name: str) -> dict[str, Any]:
+        path = self.folder / name
+        if not path.exists():
+            raise ModelMissing(f"{self.folder}: there is no model here (no {name})")
+        try:
+            values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            number = values["format"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelCorrupt(f"{path}: the file is damaged ({error!r})") from None
+        if number != FORMAT:
+            raise ModelFormatUnsupported(f"{path}: format {number}; this version of xmach reads format {FORMAT}")
+        return values

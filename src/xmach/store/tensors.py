@@ -1,0 +1,66 @@
+"""Named arrays in safetensors files: written whole with a checksum of their own, read by memory map, nothing unpickled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from xmach.errors import ModelCorrupt
+from xmach.store.atomic import write_atomically
+from xmach.types import AnyArray
+
+_DTYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64, "I32": np.int32, "U8": np.uint8, "U16": np.uint16}
+_KEY = "xmach"  # one metadata key: with more, safetensors writes them in no fixed order
+
+
+def write_tensors(path: Path, arrays: Mapping[str, AnyArray], about: dict[str, Any]) -> None:
+    """Write arrays and facts about them, atomically; the same arrays and facts give the same bytes."""
+    contiguous = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
+    facts = json.dumps(about | {"sha256": _digest(contiguous)}, sort_keys=True)
+    write_atomically(path, lambda temporary: save_file(contiguous, temporary, metadata={_KEY: facts}))
+
+
+def read_tensors(path: Path, verify: bool) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """The arrays of a file, memory-mapped and read-only, and the facts; `verify` checks their checksum."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if size < 8 or length > size - 8:
+                raise ModelCorrupt(f"{path}: the file is cut off ({size} bytes); copy it again or train it anew")
+            header = json.loads(file.read(length))
+        about = json.loads(header.pop("__metadata__")[_KEY])
+        arrays = _map(path, header, 8 + length, size)
+        expected = about.pop("sha256")
+    except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+        raise ModelCorrupt(f"{path}: this is no xmach file, or its header is damaged ({error})") from None
+    if verify and _digest(arrays) != expected:
+        raise ModelCorrupt(f"{path}: the content does not match its checksum; copy it again or train it anew")
+    return arrays, about
+
+
+def _map(path: Path, header: dict[str, Any], base: int, size: int) -> dict[str, AnyArray]:
+    memory = np.memmap(path, np.uint8, mode="r")
+    arrays = {}
+    for name, entry in sorted(header.items()):
+        start, stop = (base + int(offset) for offset in entry["data_offsets"])
+        dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), tuple(int(side) for side in entry["shape"])
+        if stop > size or stop - start != dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
+            raise ModelCorrupt(f"{path}: array {name} lies beyond the end of the file; copy it again or train it anew")
+        arrays[name] = np.asarray(memory[start:stop]).view(dtype).reshape(shape)
+    return arrays
+
+
+def _digest(arrays: Mapping[str, AnyArray]) -> str:
+    """SHA-256 over names, shapes and contents; safetensors itself accepts a flipped bit."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(memoryview(array).cast("B") if array.size else b"")
+    return digest.hexdigest()

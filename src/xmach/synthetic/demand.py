@@ -1,0 +1,129 @@
+"""What users want and what they then buy: purchases follow relevance times popularity."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from xmach.synthetic.catalogue import N_ATTRIBUTES, Catalogue, Facets
+from xmach.synthetic.popularity import Popularity, When
+from xmach.synthetic.settings import ShopSettings
+from xmach.types import BoolArray, DoubleArray, IntArray
+
+TYPE, BRAND, SERIES, MODEL, VALUES = range(5)  # columns of what a query mentions; VALUES and on: one an attribute
+
+# How often each column is mentioned in a broad, a middling and a narrow query.
+_MENTION = np.array(
+    [
+        [1.00, 0.00, 0.00, 0.00, 0.18, 0.12, 0.20, 0.12],
+        [1.00, 0.50, 0.12, 0.08, 0.40, 0.35, 0.35, 0.25],
+        [0.75, 0.85, 0.90, 0.75, 0.50, 0.45, 0.25, 0.20],
+    ]
+)
+_LEVELS = np.array([0.2, 0.65])  # chances of broad, and of broad or middling
+_SESSIONS = np.array([12.0, 4.0, 1.0])  # broad queries come up more often
+
+# What a product still weighs that differs from the query in a mentioned column.
+_TOLERANCE = {BRAND: 0.08, SERIES: 0.1, MODEL: 0.3, VALUES: 0.15, VALUES + 1: 0.15, VALUES + 2: 0.25, VALUES + 3: 0.25}
+
+_MOST_EXTRA = 8  # purchases of a query event beyond the first
+_CANDIDATES = {"train": 24, "test": 48}  # more in the test period, where many are seen
+
+
+class Events(NamedTuple):
+    """Searches, one entry each; slots are -1 where there are fewer."""
+
+    wanted: Facets  # of the product that the user has in mind
+    mentioned: BoolArray  # (n, VALUES + N_ATTRIBUTES)
+    bought: IntArray  # (n, 1 + _MOST_EXTRA) slots, repeated where bought twice
+    seen: IntArray  # (n, candidates) slots; in the test period only
+    n_seen: IntArray
+    sessions: IntArray
+
+
+class Demand:
+    """Draws searches and their purchases."""
+
+    def __init__(self, catalogue: Catalogue, popularity: Popularity, settings: ShopSettings) -> None:
+        self._catalogue = catalogue
+        self._popularity = popularity
+        self._settings = settings
+
+    def events(self, rng: np.random.Generator, n: int, period: str) -> Events:
+        """n searches of a period."""
+        late = period == "test"
+        time = np.ones(n) if late else rng.random(n)
+        when = When(time, rng.random(n) < (self._settings.drift if late else 0.0))
+        slots = self._popularity.in_cell(self._popularity.any_cell(rng.random(n)), rng.random((n, 2)), when)
+        wanted = self._catalogue.facets(slots)
+        level = np.searchsorted(_LEVELS, rng.random(n), side="right")
+        mentioned = _mention(wanted, level, rng)
+        candidates = self._candidates(slots, mentioned, when, _CANDIDATES[period], rng)
+        weights = self._relevance(wanted, mentioned, candidates)  # (n, candidates)
+        bought = _buy(candidates, weights, rng)
+        seen = _look(candidates, weights, rng) if late else candidates[:, :0]
+        mean = self._settings.seen_per_query
+        n_seen = mean // 3 + (rng.random(n) * (2 * (mean - mean // 3) + 1)).astype(np.int64)
+        visits = _SESSIONS[level] * ((1 - rng.random(n)) ** -0.8 - 1)  # Zipf-like: most queries come up once or twice
+        sessions = (bought >= 0).sum(axis=1) + np.minimum(visits, 1e6).astype(np.int64)
+        return Events(wanted, mentioned, bought, seen, n_seen, sessions)
+
+    def _candidates(
+        self, slots: IntArray, mentioned: BoolArray, when: When, width: int, rng: np.random.Generator
+    ) -> IntArray:
+        """(n, width) slots of the wanted type, by popularity: the wanted one, then ever further from it."""
+        n = len(slots)
+        row = np.repeat(np.arange(n), width)
+        far = np.tile(np.arange(width) / width, n)
+        cells = self._catalogue.cells(slots)[row]
+        elsewhere = self._popularity.cell_of_type(self._catalogue.layout.cell_type[cells], rng.random(n * width))
+        cells = np.where(mentioned[row, BRAND] & (far < 0.7), cells, elsewhere)
+        chances = rng.random((n * width, 2))
+        result = self._popularity.in_cell(cells, chances, when.at(row))
+        near = np.flatnonzero((far < 0.15) | (mentioned[row, SERIES] & (far < 0.35)))
+        result[near] = self._popularity.in_series(slots[row[near]], chances[near], when.at(row[near]))
+        candidates: IntArray = result.reshape(n, width)
+        candidates[:, 0] = slots
+        return candidates
+
+    def _relevance(self, wanted: Facets, mentioned: BoolArray, candidates: IntArray) -> DoubleArray:
+        """(n, candidates) weights: 1 where all that is mentioned agrees."""
+        n, width = candidates.shape
+        found = self._catalogue.facets(candidates.ravel())
+        weights = np.ones((n, width))
+        for column, tolerance in _TOLERANCE.items():
+            one, other = _column(wanted, column), _column(found, column).reshape(n, width)
+            weights[(other != one[:, None]) & mentioned[:, [column]]] *= tolerance
+        return weights
+
+
+def _column(facets: Facets, column: int) -> IntArray:
+    return facets[column] if column < VALUES else facets.values[:, column - VALUES]
+
+
+def _mention(wanted: Facets, level: IntArray, rng: np.random.Generator) -> BoolArray:
+    """(n, VALUES + N_ATTRIBUTES): what each query says."""
+    mentioned: BoolArray = rng.random((len(level), VALUES + N_ATTRIBUTES)) < _MENTION[level]
+    mentioned[:, VALUES:] &= wanted.values >= 0
+    mentioned[:, MODEL] &= mentioned[:, SERIES]  # a number alone says nothing
+    mentioned[:, TYPE] |= ~(mentioned[:, BRAND] & mentioned[:, SERIES])
+    return mentioned
+
+
+def _buy(candidates: IntArray, weights: DoubleArray, rng: np.random.Generator) -> IntArray:
+    """The wanted product, and with a long tail more purchases of the same query, by weight."""
+    n = len(candidates)
+    extra = np.minimum((1 - rng.random(n)) ** -0.9 - 1, _MOST_EXTRA).astype(np.int64)
+    reached = np.cumsum(weights, axis=1)  # (n, candidates)
+    drawn = rng.random((n, _MOST_EXTRA)) * reached[:, -1:]
+    picks = (reached[:, None, :-1] <= drawn[:, :, None]).sum(axis=2)  # (n, _MOST_EXTRA)
+    more = np.take_along_axis(candidates, picks, axis=1)
+    more[np.arange(_MOST_EXTRA) >= extra[:, None]] = -1
+    return np.concatenate([candidates[:, :1], more], axis=1)
+
+
+def _look(candidates: IntArray, weights: DoubleArray, rng: np.random.Generator) -> IntArray:
+    """The candidates in the order in which users look at them: relevant ones first, by chance."""
+    order = np.argsort(-np.log1p(-rng.random(weights.shape)) / weights, axis=1, kind="stable")
+    return np.take_along_axis(candidates, order, axis=1)

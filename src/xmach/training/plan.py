@@ -1,0 +1,75 @@
+"""The plan of a model: everything that decides what its repetitions will be, fixed before the first one is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xmach.buckets import UniversalHashes
+from xmach.learners import NetworkSettings
+
+
+@dataclass(frozen=True)
+class Plan:
+    """K, B, R, hashes, network, loss, scaling, features and seed; the same arguments and data give the same plan."""
+
+    hashes: UniversalHashes
+    n_features: int
+    settings: NetworkSettings
+    scaling: str  # none, l2 or tfidf: `auto` has been decided
+    multilabel: bool
+    mean_labels: float  # labels a training row
+    seed: int
+    features: dict[str, Any] | None = None  # how text becomes rows; None: rows are given as numbers
+    data: str = ""  # fingerprint of the training rows
+    validation: str = ""  # fingerprint of the validation rows
+    learner: str = "network"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        return {
+            "n_labels": self.hashes.n_labels,
+            "n_buckets": self.hashes.n_buckets,
+            "n_repetitions": self.hashes.n_repetitions,
+            "n_features": self.n_features,
+            "multilabel": self.multilabel,
+            "mean_labels": self.mean_labels,
+            "learner": self.learner,
+            "network": self.settings.to_dict(),
+            "scaling": self.scaling,
+            "features": self.features,
+            "seed": self.seed,
+            "data": self.data,
+            "validation": self.validation,
+            "hashes": self.hashes.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Plan:
+        """The inverse of `to_dict`."""
+        return cls(
+            hashes=UniversalHashes.from_dict(values["hashes"]),
+            n_features=int(values["n_features"]),
+            settings=NetworkSettings.from_dict(values["network"]),
+            scaling=str(values["scaling"]),
+            multilabel=bool(values["multilabel"]),
+            mean_labels=float(values["mean_labels"]),
+            seed=int(values["seed"]),
+            features=values["features"],
+            data=str(values["data"]),
+            validation=str(values["validation"]),
+            learner=str(values["learner"]),
+        )
+
+    def differences(self, other: Plan) -> list[str]:
+        """What differs between this plan and another, in words."""
+        mine, theirs = _flat(self.to_dict()), _flat(other.to_dict())
+        return [f"{name}: {mine.get(name)} here, {theirs.get(name)} there" for name in mine if mine[name] != theirs[name]]
+
+
+def _flat(values: dict[str, Any]) -> dict[str, Any]:
+    """One level of names; the drawn hashes are left out, as they follow from the rest."""
+    flat = {name: value for name, value in values.items() if name not in ("network", "hashes")}
+    return flat | values["network"]
+
+

@@ -1,0 +1,84 @@
+"""`train_repetition`: the whole training of one of the R classifiers, a pure function of its spec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from xmach.data import Dataset
+from xmach.features import Scaler
+from xmach.learners import LabelledRows, Learner, Outcome, Task
+from xmach.training.plan import Plan
+from xmach.types import AnyArray, Monitor, Sink
+
+
+@dataclass(frozen=True)
+class RepetitionSpec:
+    """All that one repetition needs; picklable. A dataset opened from a folder travels as its path."""
+
+    repetition: int
+    plan: Plan
+    learner: Learner
+    data: Dataset
+    validation: Dataset | None
+    scaler: Scaler
+    monitor: Monitor
+    sink: Sink | None  # None: the model comes back in the result
+
+
+class Trained(NamedTuple):
+    """The end of a repetition."""
+
+    repetition: int
+    finished: bool  # False: it was told to stop, and has saved where it was
+    outcome: Outcome | None  # the model, where no sink took it
+
+
+def train_repetition(spec: RepetitionSpec) -> Trained:
+    """Train one repetition, or go on from its checkpoint, or find that it is done already.
+
+    One repetition is one thread: linear algebra on two threads beside other work was six times slower, and the
+    order of its sums would depend on how many there are.
+    """
+    r, sink = spec.repetition, spec.sink
+    if sink is not None and sink.has(r):
+        return Trained(r, True, None)
+    if spec.monitor.should_stop():
+        return Trained(r, False, None)
+    task = Task(
+        repetition=r,
+        seed=spec.plan.seed,
+        n_features=spec.plan.n_features,
+        n_buckets=spec.plan.hashes.n_buckets,
+        rows=_rows(spec, spec.data),
+        validation=None if spec.validation is None else _rows(spec, spec.validation),
+        monitor=spec.monitor,
+        load_progress=lambda: None if sink is None else sink.load_progress(r),
+        save_progress=lambda state: _save(sink, r, state),
+    )
+    with threadpool_limits(1):
+        outcome = spec.learner.train(task)
+    if outcome is None:
+        return Trained(r, False, None)
+    if sink is None:
+        return Trained(r, True, outcome)
+    sink.put(r, outcome.model, outcome.history)
+    return Trained(r, True, None)
+
+
+def _rows(spec: RepetitionSpec, data: Dataset) -> LabelledRows:
+    weights = data.weights
+    if weights is not None:
+        weights = np.asarray(weights / np.mean(weights, dtype=np.float64), np.float32)  # the rate keeps its meaning
+    return LabelledRows(data.features, data.labels, weights, spec.scaler, spec.plan.hashes, spec.repetition)
+
+
+def _save(sink: Sink | None, repetition: int, state: Mapping[str, AnyArray]) -> None:
+    if sink is not None:
+        sink.save_progress(repetition, state)
+
+

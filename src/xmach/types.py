@@ -1,0 +1,163 @@
+"""The shapes that rooms hand to each other, defined once.
+
+Letters in shape comments: n rows, d features, K labels, B buckets, R repetitions, k answers a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from xmach.errors import InputError
+
+FloatArray: TypeAlias = npt.NDArray[np.float32]
+DoubleArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+Int32Array: TypeAlias = npt.NDArray[np.int32]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+AnyArray: TypeAlias = npt.NDArray[Any]
+
+Loss: TypeAlias = Literal["softmax", "bce"]
+EstimatorName: TypeAlias = Literal["mean", "min", "median", "log"]
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """CSR rows: 64-bit offsets, 32-bit columns sorted within a row, float32 values; any of them may be memory-mapped.
+
+    Not a SciPy matrix, because SciPy gives offsets and columns one common type, which copies a memory map.
+    """
+
+    indptr: IntArray  # (n + 1,)
+    indices: Int32Array  # (nnz,)
+    values: FloatArray  # (nnz,)
+    n_columns: int
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.indptr) - 1
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored values."""
+        return int(self.indptr[-1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns)."""
+        return self.n_rows, self.n_columns
+
+    def row(self, i: int) -> tuple[Int32Array, FloatArray]:
+        """The columns and values of row i."""
+        start, stop = self.indptr[i], self.indptr[i + 1]
+        return self.indices[start:stop], self.values[start:stop]
+
+    def slice(self, start: int, stop: int) -> SparseRows:
+        """Rows start..stop-1, sharing memory with these."""
+        first, last = self.indptr[start], self.indptr[stop]
+        return SparseRows(
+            self.indptr[start : stop + 1] - first, self.indices[first:last], self.values[first:last], self.n_columns
+        )
+
+    def take(self, rows: IntArray) -> SparseRows:
+        """The given rows, in the given order, copied."""
+        rows = np.asarray(rows, dtype=np.int64)
+        lengths = self.indptr[rows + 1] - self.indptr[rows]
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+        source = np.repeat(self.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1], dtype=np.int64)
+        return SparseRows(indptr, self.indices[source], self.values[source], self.n_columns)
+
+
+Rows: TypeAlias = SparseRows | FloatArray  # what a bucket model takes: sparse rows, or a dense (n, d) array
+
+
+class TopK(NamedTuple):
+    """The k best labels of n rows, best first; where a row has fewer than k, ids are -1 and scores -inf."""
+
+    labels: AnyArray  # (n, k) label names, or the ids again where labels have no names
+    scores: FloatArray  # (n, k)
+    ids: IntArray  # (n, k)
+
+
+class Progress(NamedTuple):
+    """How far a repetition is."""
+
+    done: int  # rows trained on so far, over all epochs
+    total: int  # rows to train on, over all epochs
+    loss: float  # mean training loss of late
+
+
+class Monitor(Protocol):
+    """What a running repetition tells, and asks, whoever started it; picklable."""
+
+    def report(self, repetition: int, progress: Progress) -> None:
+        """Say how far a repetition is."""
+
+    def should_stop(self) -> bool:
+        """Whether to save and stop now."""
+
+
+class BucketModel(Protocol):
+    """A trained B-way classifier: plain arrays and a forward pass, no training framework."""
+
+    kind: str  # the name under which the store keeps it
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+
+    @property
+    def n_buckets(self) -> int:
+        """B."""
+
+    def probabilities(self, rows: Rows) -> FloatArray:
+        """The (n, B) bucket probabilities of (n, d) rows."""
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """The model as named arrays."""
+
+
+class Sink(Protocol):
+    """Where training leaves its results; picklable, so that a worker process can write for itself."""
+
+    def has(self, repetition: int) -> bool:
+        """Whether the repetition is finished and stored."""
+
+    def put(self, repetition: int, model: BucketModel, history: list[dict[str, float]]) -> None:
+        """Store a finished repetition, atomically; a second put of the same repetition changes nothing."""
+
+    def load_progress(self, repetition: int) -> Mapping[str, AnyArray] | None:
+        """The last checkpoint, or None."""
+
+    def save_progress(self, repetition: int, state: Mapping[str, AnyArray]) -> None:
+        """Replace the checkpoint, atomically."""
+
+
+def row_batches(n_rows: int, size: int) -> Iterator[tuple[int, int]]:
+    """(start, stop) of consecutive batches of at most `size` rows."""
+    for start in range(0, n_rows, size):
+        yield start, min(start + size, n_rows)
+
+
+def slice_rows(rows: Rows, start: int, stop: int) -> Rows:
+    """Rows start..stop-1 of sparse or dense rows, without a copy."""
+    return rows.slice(start, stop) if isinstance(rows, SparseRows) else rows[start:stop]
+
+
+def take_rows(rows: Rows, which: IntArray) -> Rows:
+    """The given rows of sparse or dense rows, copied."""
+    return rows.take(which) if isinstance(rows, SparseRows) else np.ascontiguousarray(rows[which])
+
+
+def check_k(k: int) -> int:
+    """k as a whole number of at least 1."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer):
+        raise InputError(f"k must be a whole number of at least 1, got {k!r}")
+    if k < 1:
+        raise InputError(f"k must be at least 1, got {k}")
+    return int(k)

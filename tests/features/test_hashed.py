@@ -1,0 +1,129 @@
+"""Hashed text: a golden row, a slow twin, the door and the properties of rows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.utils import murmurhash3_32
+
+from xmach.errors import InputError, ParameterError
+from xmach.features import HashedText, hashed
+from xmach.features.words import words_of
+
+TEXTS = st.lists(st.text(alphabet=st.sampled_from("abcAB 12é漢カ-_"), max_size=12), max_size=8)
+
+
+def slow_row(text: str, n_features: int) -> dict[int, int]:
+    """Column -> count, written as the definition reads."""
+    words = words_of(text)
+    tokens = [f"w:{word}" for word in words]
+    tokens += [f"b:{left} {right}" for left, right in zip(words, words[1:], strict=False)]
+    tokens += [f"c:{bounded[i : i + 3]}" for word in words for bounded in [f"#{word}#"] for i in range(len(word))]
+    return dict(sorted(Counter(murmurhash3_32(token, 0, True) % n_features for token in tokens).items()))
+
+
+@settings(deadline=None, max_examples=60)
+@given(TEXTS, st.sampled_from([1, 7, 80_000, 2**31 - 1]))
+def test_rows_are_those_of_the_slow_twin(texts: list[str], n_features: int) -> None:
+    rows = HashedText(n_features=n_features).transform(texts)
+    assert rows.shape == (len(texts), n_features)
+    for i, text in enumerate(texts):
+        columns, values = rows.row(i)
+        assert dict(zip(columns.tolist(), values.tolist(), strict=True)) == slow_row(text, n_features)
+        assert columns.tolist() == sorted(columns.tolist())
+
+
+def test_golden_row() -> None:
+    """The same on every platform and in every version: models on disk rely on it."""
+    columns, values = HashedText().transform(["Blue blue Straße 42"]).row(0)
+    assert columns.tolist() == GOLDEN_COLUMNS
+    assert values.tolist() == GOLDEN_VALUES
+
+
+def test_types_and_an_empty_row_between_others() -> None:
+    rows = HashedText().transform(["red shoes", "", "red"])
+    assert (rows.indptr.dtype, rows.indices.dtype, rows.values.dtype) == (np.int64, np.int32, np.float32)
+    assert rows.indptr[1] == rows.indptr[2]
+    assert HashedText().transform([]).shape == (0, 80_000)
+    assert HashedText().transform(["", "!"]).nnz == 0
+
+
+def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"word{i % 7} other {i}" for i in range(50)]
+    whole = HashedText().transform(texts)
+    monkeypatch.setattr(hashed, "_BLOCK", 8)
+    parts = HashedText().transform(texts)
+    np.testing.assert_array_equal(whole.indptr, parts.indptr)
+    np.testing.assert_array_equal(whole.indices, parts.indices)
+    np.testing.assert_array_equal(whole.values, parts.values)
+
+
+def test_kinds_can_be_left_out() -> None:
+    text = ["trail runner"]
+    assert HashedText(bigrams=False, trigrams=False).transform(text).nnz == 2
+    assert HashedText(words=False, trigrams=False).transform(text).nnz == 1
+    assert HashedText(words=False, bigrams=False).transform(text).values.sum() == 5 + 6
+
+
+@pytest.mark.parametrize(("value", "name"), [(None, "NoneType"), (3.5, "float"), (b"x", "bytes")])
+def test_what_is_no_text_is_named_with_its_row(value: object, name: str) -> None:
+    with pytest.raises(InputError, match=f"row 1 is a {name}"):
+        HashedText().transform(["a", value])  # type: ignore[list-item]
+
+
+def test_one_string_is_refused() -> None:
+    with pytest.raises(InputError, match="put it in a list"):
+        HashedText().transform("red shoes")
+
+
+@pytest.mark.parametrize("n_features", [0, -1, 2**31, 2.5, True])
+def test_n_features_is_checked(n_features: int) -> None:
+    with pytest.raises(ParameterError, match="n_features must be"):
+        HashedText(n_features=n_features)
+
+
+def test_some_kind_must_be_left() -> None:
+    with pytest.raises(ParameterError, match="at least one of"):
+        HashedText(words=False, bigrams=False, trigrams=False)
+    with pytest.raises(ParameterError, match="words must be True or False"):
+        HashedText(words=1)  # type: ignore[arg-type]
+
+
+def test_settings_go_through_json() -> None:
+    made = HashedText(n_features=1000, bigrams=False)
+    assert HashedText.from_dict(json.loads(json.dumps(made.to_dict()))) == made
+
+
+@pytest.mark.parametrize("settings_", [{}, {"kind": "other"}, {"kind": "hashed-text", "colour": 1}])
+def test_settings_of_something_else_are_refused(settings_: dict[str, object]) -> None:
+    with pytest.raises(ParameterError, match="not the settings of a 'hashed-text'"):
+        HashedText.from_dict(settings_)
+
+
+GOLDEN_COLUMNS = [
+    961,
+    6512,
+    10746,
+    12033,
+    14921,
+    23620,
+    25464,
+    27710,
+    29167,
+    34363,
+    36809,
+    44767,
+    51725,
+    57021,
+    57056,
+    63157,
+    64114,
+    68866,
+    78247,
+]
+GOLDEN_VALUES = [2.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0]
