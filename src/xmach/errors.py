@@ -10,7 +10,7 @@ class XmachError(Exception):
 
 
 class InputError(XmachError, ValueError):
-    """Arrays or values that cannot be used as they are; the message names the argument, what was seen and what to do."""
+    """Arrays or values that cannot be used; the message names the argument, what was seen and what to do."""
 
 
 class ParameterError(InputError):

@@ -19,16 +19,16 @@ from xmach.data import Dataset
 from xmach.data.arrays import as_rows, check_structure
 from xmach.data.targets import Targets, encode_targets
 from xmach.errors import InputError, NotEnoughMemory, ParameterError
-from xmach.evaluation import choose_estimator, choose_threshold
+from xmach.evaluation import settle
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
 from xmach.features import HashedText, fit_scaler
-from xmach.learners import NetworkSettings
+from xmach.learners import NetworkSettings, Outcome
 from xmach.metrics import precision_at_k
 from xmach.parameters import real, whole
 from xmach.predictor import Predictor
 from xmach.store import ModelStore
 from xmach.training import Job, plan_training, train
-from xmach.types import AnyArray, DoubleArray, EstimatorName, FloatArray, Rows, TopK, take_rows
+from xmach.types import AnyArray, DoubleArray, FloatArray, Rows, TopK, take_rows
 
 _DENSE_CELLS = 2**27  # the most entries that `predict_proba` gives: 1 GiB of float64
 
@@ -124,14 +124,16 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 UserWarning,
                 stacklevel=2,
             )
+        scaler = fit_scaler(data.features, self.scaling)
         job = plan_training(
-            data, settings, self.n_buckets, self.n_repetitions, seed, fit_scaler(data.features, self.scaling), validation,
+            data, settings, self.n_buckets, self.n_repetitions, seed, scaler, validation,
             multilabel=targets.multilabel, features=None if text is None else text.to_dict(), fingerprints=False,
         )  # fmt: skip
-        outcomes = _train_in_memory(job, self._executor())
-        self.history_ = [outcomes[r].history for r in range(self.n_repetitions)]
+        outcomes = [outcome for _, outcome in sorted(_train_in_memory(job, self._executor()).items())]
+        self.history_ = [outcome.history for outcome in outcomes]
         self.classes_ = targets.classes
-        self.predictor_ = self._choose(_predictor(job, [o.model for _, o in sorted(outcomes.items())], text, targets), job)
+        trained = _predictor(job, [outcome.model for outcome in outcomes], text, targets)
+        self.predictor_, _ = settle(trained, validation, self.estimator)
         self._job, self._form = job, targets.form
         if text is not None:
             self.n_features_in_ = text.n_features
@@ -180,23 +182,11 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             X, y = self.validation
             return data, _dataset(self._rows(X, text), encode_targets(y, targets.classes), None)
         share = real("validation", self.validation, 0.0, 1.0, with_low=False)
-        held_out = int(round(share * data.n_rows))
+        held_out = round(share * data.n_rows)
         if not 0 < held_out < data.n_rows:
             raise ParameterError(f"validation={share} leaves no row to train on or to validate on ({data.n_rows} rows)")
         order = np.random.default_rng([seed, 0x5EED]).permutation(data.n_rows)
         return data.take(np.sort(order[held_out:])), data.take(np.sort(order[:held_out]))
-
-    def _choose(self, predictor: Predictor, job: Job) -> Predictor:
-        """The predictor with the estimator asked for, or chosen, and with a threshold where there are rows for it."""
-        values = vars(predictor) | {"estimator": "log" if self.estimator == "auto" else self.estimator}
-        values.pop("decoder", None)
-        if job.validation is None:
-            return Predictor(**values)
-        if self.estimator == "auto":
-            values["estimator"], _ = choose_estimator(predictor, job.validation)
-        if predictor.multilabel:
-            values["threshold"] = choose_threshold(Predictor(**values), job.validation)
-        return Predictor(**values)
 
     # --- prediction
 
@@ -225,7 +215,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def predict_proba(self, X: Any) -> DoubleArray:
         """The (n, K) probabilities of all classes, each row normalised to 1; for many classes use `top_k`."""
         predictor = self._fitted()
-        rows = self._rows(X, predictor.text)
+        rows = predictor.rows(self._rows(X, predictor.text))
         cells = rows.shape[0] * predictor.n_labels
         if cells > _DENSE_CELLS:
             raise NotEnoughMemory(
@@ -241,7 +231,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         result[:, predictor.label_counts == 0] = 0.0
         totals = result.sum(axis=1, keepdims=True)
         result[totals[:, 0] == 0.0] = 1.0
-        return result / result.sum(axis=1, keepdims=True)
+        result /= result.sum(axis=1, keepdims=True)
+        return result
 
     def bucket_probabilities(self, X: Any) -> FloatArray:
         """The sketch itself: the (n, R, B) bucket probabilities."""
@@ -249,12 +240,13 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Precision at 1: for classes the accuracy, for label sets how often the best label is one of the row's."""
-        true = encode_targets(y, self._fitted() and self.classes_).labels
+        self._fitted()
+        true = encode_targets(y, self.classes_).labels
         lists = [true.row(i)[0].tolist() for i in range(true.n_rows)]  # ids beyond K: labels never trained on
         return precision_at_k(lists, self.top_k(X, 1).ids, 1, sample_weight)
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
-        """Write the model into a folder, which `xmach.load` and the commands read; `overwrite` replaces a model there."""
+        """Write the model into a folder for `xmach.load` and the commands; `overwrite` replaces a model there."""
         predictor, store = self._fitted(), ModelStore(Path(folder))
         if overwrite:
             store.remove()
@@ -280,7 +272,9 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 raise InputError("X has no text in it: Found array with 0 sample(s)")
             return rows
         check_structure(X)
-        checked = validate_data(self, X, accept_sparse=["csr", "csc"], dtype="numeric", ensure_all_finite=False, reset=first)
+        checked = validate_data(
+            self, X, accept_sparse=["csr", "csc"], dtype="numeric", ensure_all_finite=False, reset=first
+        )
         return as_rows(checked)
 
     def __sklearn_tags__(self) -> Any:
@@ -295,10 +289,12 @@ def _dataset(rows: Rows, targets: Targets, sample_weight: Any) -> Dataset:
     """The rows to learn from; rows of weight 0 are left out, as if they had not been given."""
     labels = targets.labels
     if rows.shape[0] != labels.n_rows:
-        raise InputError(f"X has {rows.shape[0]} rows, y has {labels.n_rows}: they must be of one length (inconsistent numbers of samples)")
+        raise InputError(f"X has {rows.shape[0]} rows, y has {labels.n_rows}: inconsistent numbers of samples")
     if sample_weight is None:
         return Dataset(rows, labels)
-    weights = _check_sample_weight(sample_weight, np.empty((labels.n_rows, 1)), dtype=np.float32, ensure_non_negative=True)
+    weights = _check_sample_weight(
+        sample_weight, np.empty((labels.n_rows, 1)), dtype=np.float32, ensure_non_negative=True
+    )
     used = np.flatnonzero(weights)
     if not len(used):
         raise InputError("sample_weight is zero for every row: there is nothing to learn from")
@@ -313,7 +309,7 @@ def _stored_names(classes: AnyArray) -> AnyArray | None:
     return None if plain else classes
 
 
-def _train_in_memory(job: Job, executor: Executor) -> Any:
+def _train_in_memory(job: Job, executor: Executor) -> dict[int, Outcome]:
     """Train every repetition and hold the models; worker processes share one copy of the rows in a temporary folder."""
     repetitions = list(range(job.plan.hashes.n_repetitions))
     board = Board.for_repetitions(repetitions)
@@ -340,6 +336,3 @@ def _predictor(job: Job, models: Sequence[Any], text: HashedText | None, targets
         multilabel=targets.multilabel,
         mean_labels=job.plan.mean_labels,
     )
-
-
-__all__ = ["EstimatorName", "MACHClassifier"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from xmach.errors import InputError
 from xmach.metrics import RankingMetrics
 from xmach.metrics.hits import find_hits
 from xmach.predictor import Predictor
-from xmach.types import EstimatorName, IntArray
+from xmach.types import IntArray
 
 
 class Evaluation(NamedTuple):
@@ -28,7 +29,7 @@ def evaluate(
     predictor: Predictor,
     data: Dataset,
     ks: Sequence[int] = (1, 3, 5),
-    estimators: Sequence[EstimatorName | None] = (None,),
+    estimators: Sequence[str | None] = (None,),
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Evaluation]:
     """The metrics of the predictor's answers, one evaluation an estimator, all from one pass over the rows.
@@ -51,13 +52,23 @@ def evaluate(
     return [Evaluation(total.result(), total.rows, total.rows_without_labels) for total in sums]
 
 
-def choose_estimator(predictor: Predictor, validation: Dataset) -> tuple[EstimatorName, dict[str, float]]:
-    """The estimator with the best P@1 on validation rows (at equality P@5, then the order of their list), and all P@1."""
-    results = evaluate(predictor, validation, (1, 5), ESTIMATORS)
-    ranked = sorted(
-        zip(ESTIMATORS, results, strict=True), key=lambda pair: (-pair[1].metrics["precision@1"], -pair[1].metrics["precision@5"])
-    )
-    return ranked[0][0], {name: result.metrics["precision@1"] for name, result in zip(ESTIMATORS, results, strict=True)}
+def settle(predictor: Predictor, validation: Dataset | None, estimator: str) -> tuple[Predictor, dict[str, float]]:
+    """The predictor with its estimator and multilabel threshold settled, and the validation P@1 of each estimator.
+
+    `auto` is the estimator with the best P@1 on validation rows, at equality the best P@5; without rows it is `log`.
+    """
+    if validation is None:
+        return replace(predictor, estimator="log" if estimator == "auto" else estimator), {}
+    results = dict(zip(ESTIMATORS, evaluate(predictor, validation, (1, 5), ESTIMATORS), strict=True))
+    if estimator == "auto":
+        metrics = {name: result.metrics for name, result in results.items()}
+        estimator = max(ESTIMATORS, key=lambda name: (metrics[name]["precision@1"], metrics[name]["precision@5"]))
+    settled = replace(predictor, estimator=estimator)
+    if settled.multilabel:
+        settled = replace(settled, threshold=choose_threshold(settled, validation))
+    return settled, {
+        f"validation precision@1 {name}": result.metrics["precision@1"] for name, result in results.items()
+    }
 
 
 def choose_threshold(predictor: Predictor, validation: Dataset) -> float:

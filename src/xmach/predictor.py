@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from xmach.buckets import UniversalHashes
-from xmach.data.arrays import as_rows
+from xmach.data.arrays import as_rows, as_sparse_rows
 from xmach.decoding import Decoder
 from xmach.errors import InputError
 from xmach.features import HashedText, Scaler
 from xmach.types import (
     AnyArray,
     BucketModel,
-    EstimatorName,
     FloatArray,
     IntArray,
     Rows,
@@ -41,7 +40,7 @@ class Predictor:
     label_counts: IntArray  # (K,) training rows of each label
     label_names: AnyArray | None = None  # (K,); None: labels are called by their ids
     text: HashedText | None = None
-    estimator: EstimatorName = "log"
+    estimator: str = "log"
     threshold: float | None = None  # the least score of a label that `predict` gives in the multilabel case
     multilabel: bool = False
     mean_labels: float = 1.0  # labels a training row
@@ -64,7 +63,9 @@ class Predictor:
     def rows(self, X: Any) -> Rows:
         """Texts or arrays as rows of the model's width, checked; not yet scaled."""
         if self.text is None or isinstance(X, SparseRows):
-            return as_rows(X, self.n_features)
+            rows = as_rows(X, self.n_features)
+            # a model trained on sparse rows takes dense ones as the sparse rows that they are
+            return rows if self.scaler.kind != "tfidf" else as_sparse_rows(rows)
         if isinstance(X, str):
             raise InputError("X must be a list of texts, got one text; put it in a list")
         return self.text.transform(list(X))
@@ -82,11 +83,11 @@ class Predictor:
         X: Any,
         k: int = 5,
         *,
-        estimator: EstimatorName | None = None,
+        estimator: str | None = None,
         probabilities: bool = False,
         include_unseen: bool = False,
     ) -> TopK:
-        """The k best labels of each row, best first, in batches of bounded memory; labels never trained on come last."""
+        """The k best labels of each row, best first, in bounded memory; labels never trained on come last."""
         rows, k = self.rows(X), min(check_k(k), self.n_labels)
         scores = np.empty((rows.shape[0], k), np.float32)
         ids = np.empty((rows.shape[0], k), np.int64)

@@ -22,7 +22,6 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 AnyArray: TypeAlias = npt.NDArray[Any]
 
 Loss: TypeAlias = Literal["softmax", "bce"]
-EstimatorName: TypeAlias = Literal["mean", "min", "median", "log"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,9 @@ class Monitor(Protocol):
 class BucketModel(Protocol):
     """A trained B-way classifier: plain arrays and a forward pass, no training framework."""
 
-    kind: str  # the name under which the store keeps it
+    @property
+    def kind(self) -> str:
+        """The name under which the store keeps it."""
 
     @property
     def n_features(self) -> int:

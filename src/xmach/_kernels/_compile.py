@@ -18,9 +18,8 @@ def kernel(function: Callable[P, T]) -> Callable[P, T]:
     order, so that results are the same bytes everywhere on one machine. `error_model="numpy"` lets loops with a
     division vectorise.
     """
-    options = {"nogil": True, "error_model": "numpy"}
     try:
-        compiled = numba.njit(function, cache=True, **options)
+        compiled = numba.njit(function, cache=True, nogil=True, error_model="numpy")
     except RuntimeError:  # neither the package folder nor the user's cache folder can be written
-        compiled = numba.njit(function, **options)
+        compiled = numba.njit(function, nogil=True, error_model="numpy")
     return cast(Callable[P, T], compiled)

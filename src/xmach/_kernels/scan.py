@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from xmach._kernels._compile import kernel
@@ -41,7 +43,7 @@ def _sort_heap(scores: FloatArray, ids: IntArray, size: int) -> None:
 
 
 @kernel
-def _label_score(cells: FloatArray, signature: AnyArray, rule: int, buffer: FloatArray) -> np.float32:
+def _label_score(cells: FloatArray, signature: AnyArray, rule: int, buffer: FloatArray) -> Any:
     """One label's score: the mean, minimum or median of its R cells; cells is (R, B), signature (R,)."""
     n_repetitions = len(signature)
     if rule == MEAN:

@@ -37,7 +37,9 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def about(
-    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Extreme classification in log memory: MACH, merged-average classifiers via hashing."""
 

@@ -43,8 +43,12 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
         return
     shape = "-".join(str(width) for width in (plan.n_features, *plan.settings.hidden, plan.hashes.n_buckets))
     typer.echo(f"labels        {facts['labels']:,}{' (multilabel)' if plan.multilabel else ''}")
-    typer.echo(f"buckets       {facts['buckets']:,}, hash ((a x + b) mod {plan.hashes.prime}) mod {plan.hashes.n_buckets}")
-    typer.echo(f"repetitions   {len(present)} of {plan.hashes.n_repetitions} there{'' if manifest else ', no manifest yet'}")
+    typer.echo(
+        f"buckets       {facts['buckets']:,}, hash ((a x + b) mod {plan.hashes.prime}) mod {plan.hashes.n_buckets}"
+    )
+    typer.echo(
+        f"repetitions   {len(present)} of {plan.hashes.n_repetitions} there{'' if manifest else ', no manifest yet'}"
+    )
     typer.echo(f"network       {shape}, {plan.settings.loss}, {each:,} parameters a repetition")
     typer.echo(f"input         {'text, ' if plan.features else ''}scaling {plan.scaling}, seed {plan.seed}")
     typer.echo(f"estimator     {facts['estimator'] or 'not chosen yet'}")

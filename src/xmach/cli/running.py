@@ -12,9 +12,8 @@ from typing import Any
 
 from xmach.cli.progress import Meter, Watch, say
 from xmach.errors import Interrupted
-from xmach.evaluation import choose_estimator, choose_threshold
+from xmach.evaluation import settle
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
-from xmach.predictor import Predictor
 from xmach.store import ModelStore, load
 from xmach.training import Job, train
 
@@ -43,7 +42,9 @@ def train_repetitions(job: Job, repetitions: Sequence[int], executor: Executor, 
             with stop_on_signals(board), Watch(look):
                 train(job, repetitions, executor, board, store)
         except Interrupted as error:
-            raise Interrupted(f"{error}; progress is saved in {store.folder}: run the same command again to go on") from None
+            raise Interrupted(
+                f"{error}; progress is saved in {store.folder}: run the same command again to go on"
+            ) from None
         finally:
             board.close()
 
@@ -74,22 +75,11 @@ def finish(store: ModelStore, job: Job, estimator: str) -> dict[str, Any]:
         return facts
     manifest = store.manifest()
     if manifest is None:
-        chosen, threshold, metrics = _choices(load(store.folder, allow_partial=True), job, estimator)
-        store.finish(chosen, threshold, metrics)
+        settled, metrics = settle(load(store.folder, allow_partial=True), job.validation, estimator)
+        store.finish(settled.estimator, settled.threshold, metrics)
         manifest = store.manifest()
         assert manifest is not None
     return facts | {"complete": True, "estimator": manifest["estimator"], "metrics": manifest["metrics"]}
-
-
-def _choices(predictor: Predictor, job: Job, estimator: str) -> tuple[str, float | None, dict[str, float]]:
-    """Estimator, threshold and validation P@1 of each estimator."""
-    if job.validation is None:
-        return ("log" if estimator == "auto" else estimator), None, {}
-    best, precisions = choose_estimator(predictor, job.validation)
-    chosen = best if estimator == "auto" else estimator
-    values = {name: value for name, value in vars(predictor).items() if name != "decoder"} | {"estimator": chosen}
-    threshold = choose_threshold(Predictor(**values), job.validation) if predictor.multilabel else None
-    return chosen, threshold, {f"validation precision@1 {name}": value for name, value in precisions.items()}
 
 
 def elapsed(begun: float) -> float:

@@ -61,12 +61,17 @@ def _written(
     from xmach.synthetic import purchase_rows
 
     text, done = HashedText(), 0
-    with base.with_suffix(".jsonl").open("w", encoding="utf-8") as lines, base.with_suffix(".xmc.txt").open("w") as rows:
+    with (
+        base.with_suffix(".jsonl").open("w", encoding="utf-8") as lines,
+        base.with_suffix(".xmc.txt").open("w") as rows,
+    ):
         rows.write(f"{n_queries} {text.n_features} {n_products}\n")
         for chunk in chunks:
             for query in chunk:
                 lines.write(json.dumps(_record(query), ensure_ascii=False) + "\n")
-            rows.writelines(xmc_lines(text.transform([query.text for query in chunk]), purchase_rows(chunk, n_products)))
+            rows.writelines(
+                xmc_lines(text.transform([query.text for query in chunk]), purchase_rows(chunk, n_products))
+            )
             done += len(chunk)
             meter.update(done, n_queries)
             yield chunk

@@ -12,7 +12,7 @@ from xmach.types import AnyArray, FloatArray, Rows, SparseRows
 
 
 def as_rows(X: Any, n_features: int | None = None, name: str = "X") -> Rows:
-    """Sparse rows, a SciPy matrix, an array or a DataFrame of numbers, as float32 rows; `n_features`: the width to have."""
+    """A SciPy matrix, an array or a DataFrame of numbers as float32 rows; `n_features`: the width to have."""
     rows: Rows
     if isinstance(X, SparseRows):
         rows = X
@@ -28,13 +28,18 @@ def as_rows(X: Any, n_features: int | None = None, name: str = "X") -> Rows:
     return rows
 
 
+def as_sparse_rows(rows: Rows) -> SparseRows:
+    """Rows as sparse ones: dense rows without their zeros."""
+    return rows if isinstance(rows, SparseRows) else _from_scipy(sp.csr_array(rows), "X")
+
+
 def check_structure(X: Any, name: str = "X") -> None:
     """Refuse a SciPy matrix whose arrays contradict each other: compiled code would read beyond them."""
     if not sp.issparse(X) or X.format not in ("csr", "csc"):
         return
     major, minor = X.shape if X.format == "csr" else X.shape[::-1]
     indptr, indices = np.asarray(X.indptr), np.asarray(X.indices)
-    kind = X.format.upper()
+    kind, lines = X.format.upper(), ("row", "column") if X.format == "csr" else ("column", "row")
     if len(indptr) != major + 1 or (len(indptr) and indptr[0] != 0):
         raise InputError(f"{name} is no valid {kind} matrix: indptr must have {major + 1} entries and begin with 0")
     if np.any(np.diff(indptr) < 0):
@@ -50,8 +55,8 @@ def check_structure(X: Any, name: str = "X") -> None:
         place = int(np.flatnonzero(wrong)[0])
         line = int(np.searchsorted(indptr, place, side="right")) - 1
         raise InputError(
-            f"{name} is no valid {kind} matrix: index {int(used[place])} in {'row' if kind == 'CSR' else 'column'} {line}, "
-            f"but there are {minor} {'columns' if kind == 'CSR' else 'rows'}"
+            f"{name} is no valid {kind} matrix: index {int(used[place])} in {lines[0]} {line}, "
+            f"but there are {minor} {lines[1]}s"
         )
 
 

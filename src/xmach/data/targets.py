@@ -30,9 +30,11 @@ class Targets(NamedTuple):
 
 def encode_targets(y: Any, classes: AnyArray | None = None) -> Targets:
     """Label rows from y; with `classes` given, ids follow those, and labels beyond them are refused."""
+    if y is None:
+        raise InputError("training requires y to be passed, but the target y is None")
     if sp.issparse(y):
         return _from_matrix(y, "sparse", None)
-    if not hasattr(y, "dtype") and not hasattr(y, "columns"):
+    if not hasattr(y, "__array__"):  # no array, Series or DataFrame
         y = list(y) if not isinstance(y, Sequence) else y
         if len(y) and not isinstance(y[0], str | bytes) and all(isinstance(row, _COLLECTIONS) for row in y):
             if _is_indicator(y):
@@ -50,7 +52,7 @@ _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 
 
 def _is_indicator(rows: Sequence[Any]) -> bool:
-    """Whether lists are the rows of a 0/1 matrix: all of one length above 1, all entries 0 or 1, some row not distinct."""
+    """Whether lists are rows of a 0/1 matrix: one length above 1, all entries 0 or 1, some entry twice in a row."""
     lengths = {len(row) for row in rows}
     if len(lengths) != 1 or lengths.pop() < 2 or any(isinstance(row, set | frozenset) for row in rows):
         return False

@@ -13,7 +13,7 @@ from xmach.buckets import UniversalHashes, as_signatures
 from xmach.decoding.estimators import RULES, Rule, as_probabilities, prepare_cells, rule_of
 from xmach.decoding.exact import scan
 from xmach.errors import InputError, ParameterError
-from xmach.types import AnyArray, BoolArray, EstimatorName, FloatArray, IntArray, TopK, check_k, row_batches
+from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK, check_k, row_batches
 
 Search = Callable[[FloatArray, AnyArray, BoolArray, Rule, int], tuple[FloatArray, IntArray]]
 SEARCHES: dict[str, Search] = {"exact": scan}
@@ -30,7 +30,7 @@ class Decoder:
     def __init__(
         self,
         hashes: UniversalHashes | AnyArray,
-        estimator: EstimatorName = "mean",
+        estimator: str = "mean",
         search: str = "auto",
         index: str = "auto",
         seen: BoolArray | None = None,
@@ -40,7 +40,7 @@ class Decoder:
             raise ParameterError(f"search must be one of auto, {', '.join(SEARCHES)}, got {search!r}")
         if index not in ("auto", *INDEXES):
             raise ParameterError(f"index must be one of auto, {', '.join(INDEXES)}, got {index!r}")
-        self.estimator: EstimatorName = estimator
+        self.estimator = estimator
         self.search = "exact" if search == "auto" else search
         self.signatures = as_signatures(hashes)  # (K, R)
         self._collision = hashes.collision_probability if isinstance(hashes, UniversalHashes) else None
@@ -59,7 +59,7 @@ class Decoder:
         sketch: FloatArray,
         k: int = 5,
         *,
-        estimator: EstimatorName | None = None,
+        estimator: str | None = None,
         probabilities: bool = False,
         include_unseen: bool = False,
         threads: int | None = None,
@@ -89,9 +89,7 @@ class Decoder:
             scores = as_probabilities(scores, name, self._collision_of(cells))
         return TopK(ids, scores, ids)
 
-    def scores(
-        self, sketch: FloatArray, estimator: EstimatorName | None = None, probabilities: bool = False
-    ) -> FloatArray:
+    def scores(self, sketch: FloatArray, estimator: str | None = None, probabilities: bool = False) -> FloatArray:
         """The (n, K) scores of all labels: for few labels, or few rows."""
         name = self.estimator if estimator is None else estimator
         cells = prepare_cells(self._checked(sketch), rule_of(name))
@@ -121,7 +119,7 @@ def decode(
     sketch: FloatArray,
     signatures: UniversalHashes | AnyArray,
     k: int = 5,
-    estimator: EstimatorName = "mean",
+    estimator: str = "mean",
     search: str = "auto",
 ) -> TopK:
     """The k best labels of each row, in one call; to answer more than once, keep a `Decoder`."""

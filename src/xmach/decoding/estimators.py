@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 
 from xmach._kernels.scan import MEAN, MEDIAN, MIN
 from xmach.errors import ParameterError
 from xmach.planning import unbiased
-from xmach.types import EstimatorName, FloatArray
+from xmach.types import FloatArray
 
-ESTIMATORS: tuple[EstimatorName, ...] = get_args(EstimatorName)
 _FLOOR = np.float32(1e-30)  # log(0) would let one repetition veto a label for good
 
 
@@ -24,20 +23,20 @@ class Rule(NamedTuple):
 
 # mean: the paper's rule (Theorem 1 without its constants, which do not change the order); min and median: equations
 # of its appendix; log: the mean of logarithms, which lets one repetition that is sure a label is wrong outvote more.
-RULES: dict[EstimatorName, Rule] = {
+RULES = {
     "mean": Rule(MEAN),
     "min": Rule(MIN),
     "median": Rule(MEDIAN),
     "log": Rule(MEAN, logarithm=True),
 }
+ESTIMATORS = tuple(RULES)
 
 
 def rule_of(estimator: str) -> Rule:
     """The rule of an estimator, or an error that lists them."""
-    for name, rule in RULES.items():
-        if name == estimator:
-            return rule
-    raise ParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+    if estimator not in RULES:
+        raise ParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+    return RULES[estimator]
 
 
 def prepare_cells(probabilities: FloatArray, rule: Rule) -> FloatArray:
@@ -48,7 +47,7 @@ def prepare_cells(probabilities: FloatArray, rule: Rule) -> FloatArray:
     return np.log(cells, out=cells)
 
 
-def as_probabilities(scores: FloatArray, estimator: EstimatorName, collision: float) -> FloatArray:
+def as_probabilities(scores: FloatArray, estimator: str, collision: float) -> FloatArray:
     """Scores as estimates of p: for `mean` the unbiased one of Theorem 1, (mean - c) / (1 - c).
 
     c is the collision probability of the hashes in use; it tends to the theorem's 1/B as their prime grows. The

@@ -9,9 +9,7 @@ from xmach.decoding.estimators import Rule
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray
 
 
-def scan(
-    cells: FloatArray, signatures: AnyArray, seen: BoolArray, rule: Rule, k: int
-) -> tuple[FloatArray, IntArray]:
+def scan(cells: FloatArray, signatures: AnyArray, seen: BoolArray, rule: Rule, k: int) -> tuple[FloatArray, IntArray]:
     """Scores and ids (n, k) of the best labels: seen ones first, then, where they are fewer than k, the others."""
     scores = np.empty((len(cells), k), np.float32)
     ids = np.empty((len(cells), k), np.int64)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class PoolExecutor:
-    """Runs tasks in worker processes. loky's workers do not import the main script: unguarded scripts and notebooks work."""
+    """Runs tasks in processes. loky's workers do not import the main script: unguarded scripts and notebooks work."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers

@@ -49,7 +49,7 @@ class Scaler:
         return SparseRows(rows.indptr, rows.indices, _unit_sparse(rows.indptr, values), rows.n_columns)
 
 
-def fit_scaler(rows: Rows, scaling: Scaling = "auto") -> Scaler:
+def fit_scaler(rows: Rows, scaling: str = "auto") -> Scaler:
     """Learn a scaling; "auto" is "tfidf" for sparse rows without negative values, otherwise "none"."""
     if scaling not in get_args(Scaling):
         raise ParameterError(f"scaling must be one of {', '.join(get_args(Scaling))}; got {scaling!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -62,7 +63,7 @@ class NetworkTrainer:
         widths = (n_features, *settings.hidden, n_buckets)
         draw = stream(seed, repetition, "init")
         self.layers = []
-        for inputs, outputs in zip(widths[:-1], widths[1:], strict=True):
+        for inputs, outputs in pairwise(widths):
             if settings.hidden:
                 limit = math.sqrt(6.0 / (inputs + outputs))  # Glorot and Bengio 2010
                 weights = draw.uniform(-limit, limit, (inputs, outputs)).astype(np.float32)
@@ -74,7 +75,7 @@ class NetworkTrainer:
         self._room: _Transpose | None = None
 
     def step(self, batch: Batch, rate: float, position: tuple[int, int]) -> float:
-        """One Adam step on a batch; returns the batch's summed loss. `position` (epoch, step) names the dropout draw."""
+        """One Adam step; returns the batch's summed loss. `position` (epoch, step) names the dropout draw."""
         rows, targets, weights = batch
         inputs, masks = self._forward(rows, position)
         delta = ACTIVATIONS[self.settings.loss](inputs.pop())  # (n, B)
@@ -155,9 +156,7 @@ class NetworkTrainer:
                 array[...] = state[name]
 
 
-def _update(
-    layer: Layer, gradient: FloatArray, bias_gradient: FloatArray, rate: np.float32, decay: np.float32
-) -> None:
+def _update(layer: Layer, gradient: FloatArray, bias_gradient: FloatArray, rate: np.float32, decay: np.float32) -> None:
     first, second, bias_first, bias_second = layer.moments
     flat = (layer.weights.ravel(), gradient.ravel(), first.ravel(), second.ravel())
     adam(*flat, rate, BETA1, BETA2, EPSILON, decay)

@@ -23,7 +23,7 @@ _VALIDATION_BATCH = 1024
 class NetworkLearner:
     """Learns bucket models with a network; the default."""
 
-    settings: NetworkSettings = NetworkSettings()
+    settings: NetworkSettings
 
     def train(self, task: Task) -> Outcome | None:
         """Train to the end, or to where the monitor says stop; a checkpoint is left after each epoch."""

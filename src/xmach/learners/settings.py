@@ -44,4 +44,3 @@ class NetworkSettings:
     def from_dict(cls, values: dict[str, Any]) -> NetworkSettings:
         """The inverse of `to_dict`."""
         return cls(**(values | {"hidden": tuple(values["hidden"])}))
-

@@ -42,7 +42,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Rows seen by one repetition: targets come from the labels and the hash batch by batch, no copy of them is kept."""
+    """Rows as one repetition sees them: targets come from labels and hash batch by batch, none are kept."""
 
     features: Rows  # (n, d), as read
     labels: SparseRows  # (n, K)

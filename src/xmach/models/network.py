@@ -1,4 +1,4 @@
-"""A fully connected network d-hidden...-B: plain arrays and a forward pass. Without hidden layers: logistic regression."""
+"""A network d-hidden...-B: plain arrays and a forward pass. Without hidden layers it is logistic regression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: a temporary name in the same folder, flush, fsync, rename, fsync the folder."""
+"""Files that are there whole or not at all: temporary name in the same folder, fsync, rename, fsync the folder."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ class ModelStore:
         model = NetworkModel.from_arrays(arrays, about["loss"])
         plan = self.plan()
         expected = (plan.n_features, *plan.settings.hidden, plan.hashes.n_buckets)
-        if tuple(w.shape for w in model.weights) != tuple(zip(expected[:-1], expected[1:], strict=True)):
+        if tuple(w.shape for w in model.weights) != tuple(pairwise(expected)):
             raise ModelCorrupt(f"{self.path(repetition)}: the layers are not those of the plan, {expected}")
         return model
 

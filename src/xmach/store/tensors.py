@@ -1,4 +1,4 @@
-"""Named arrays in safetensors files: written whole with a checksum of their own, read by memory map, nothing unpickled."""
+"""Named arrays in safetensors files: written whole, with a checksum of their own; read by memory map."""
 
 from __future__ import annotations
 
@@ -62,5 +62,5 @@ def _digest(arrays: Mapping[str, AnyArray]) -> str:
     digest = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(memoryview(array).cast("B") if array.size else b"")
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
     return digest.hexdigest()

@@ -12,7 +12,7 @@ import numpy as np
 from xmach.synthetic.attributes import Value, attributes
 from xmach.synthetic.departments import product_types
 from xmach.synthetic.layout import lay_out
-from xmach.synthetic.names import brand_name, series_names
+from xmach.synthetic.names import brand_names, series_names
 from xmach.synthetic.randomness import below, key, mix, uniform
 from xmach.types import DoubleArray, IntArray
 
@@ -92,7 +92,7 @@ class Catalogue:
         """The title of each product, as the seller writes it."""
         types, values, series_of = product_types(), attribute_values(), series_names()
         facets = self.facets(slots)
-        brands = {int(number): brand_name(int(number)) for number in np.unique(facets.brand)}
+        brands = brand_names(facets.brand)
         columns = zip(*[column.tolist() for column in facets], strict=True)
         return [
             f"{brands[brand]} {series_of[series].capitalize()} {model} {types[kind].names[0].title()}"

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from xmach.synthetic.randomness import Shuffle, key
+from xmach.types import IntArray
 
 # The five parts of a name, each a choice.
 _PARTS = (
@@ -65,11 +66,12 @@ def _shuffle() -> Shuffle:
     return Shuffle(N_BRAND_NAMES, key("brand names"))
 
 
-def brand_name(number: int) -> str:
-    """The name of brand 0..N_BRAND_NAMES-1; every brand has another one."""
-    rest = int(_shuffle().forward(np.array([number]))[0])
-    parts = []
+def brand_names(numbers: IntArray) -> dict[int, str]:
+    """The names of brands, by their numbers 0..N_BRAND_NAMES-1; every brand has another one."""
+    distinct = np.unique(numbers)
+    names = [""] * len(distinct)
+    rest = _shuffle().forward(distinct)
     for choices in _PARTS:
-        rest, which = divmod(rest, len(choices))
-        parts.append(choices[which])
-    return "".join(parts).capitalize()
+        rest, which = np.divmod(rest, len(choices))
+        names = [name + choices[i] for name, i in zip(names, which.tolist(), strict=True)]
+    return dict(zip(distinct.tolist(), [name.capitalize() for name in names], strict=True))

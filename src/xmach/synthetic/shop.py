@@ -13,7 +13,7 @@ from xmach.errors import InputError, ParameterError
 from xmach.synthetic.catalogue import Catalogue, attribute_values
 from xmach.synthetic.demand import Demand, Events
 from xmach.synthetic.departments import product_types
-from xmach.synthetic.names import brand_name
+from xmach.synthetic.names import brand_names
 from xmach.synthetic.popularity import Popularity
 from xmach.synthetic.randomness import Shuffle, key, stream
 from xmach.synthetic.settings import ShopSettings
@@ -23,7 +23,7 @@ from xmach.types import IntArray, row_batches
 Period: TypeAlias = Literal["train", "test"]
 
 _EVENTS = 4096  # searches drawn at a time
-_FEW_NEW = _EVENTS // 100  # where a draw adds fewer new texts than these, the shop has no more to give
+_FEW_NEW = _EVENTS // 10  # where a draw adds fewer new texts than these, the shop has no more to give
 _MOST_PRODUCTS = 10**9
 
 
@@ -90,7 +90,7 @@ class Shop:
         kind = product_types()[int(facets.type[0])]
         values = [attribute_values()[value][0] for value in facets.values[0].tolist() if value >= 0]
         return Product(
-            product, title, brand_name(int(facets.brand[0])), kind.names[0], kind.department,
+            product, title, brand_names(facets.brand)[int(facets.brand[0])], kind.names[0], kind.department,
             dict(zip(kind.variant_attributes + kind.line_attributes, values, strict=True)),
             float(self._popularity.share(slot)[0]), float(self._catalogue.released(slot - places, lines)[0]),
         )  # fmt: skip

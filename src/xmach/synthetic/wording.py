@@ -10,22 +10,11 @@ import numpy as np
 from xmach.synthetic.catalogue import Facets, attribute_values
 from xmach.synthetic.demand import BRAND, MODEL, SERIES, TYPE, VALUES
 from xmach.synthetic.departments import product_types
-from xmach.synthetic.names import brand_name, series_names
+from xmach.synthetic.names import brand_names, series_names
 from xmach.types import BoolArray
 
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-_EXTRAS = (
-    "best",
-    "cheap",
-    "new",
-    "sale",
-    "for sale",
-    "gift",
-    "with free delivery",
-    "top rated",
-    "good quality",
-    "deals",
-)
+_EXTRAS = ("best", "cheap", "new", "sale", "for sale", "gift", "with free delivery", "top rated", "good quality")
 _N_CHANCES = 19  # numbers in [0, 1) that wording one query takes at most
 
 _Wanted: TypeAlias = tuple[int, int, int, int, list[int]]  # one entry of Facets
@@ -38,21 +27,21 @@ class Wording:
         self._typos = typos
         self._names = [each.names for each in product_types()]
         self._values = [tuple(form.lower() for form in forms) for forms in attribute_values()]
-        self._brands: dict[int, str] = {}  # filled as brands come up; a shop has thousands, not millions
 
     def texts(self, wanted: Facets, mentioned: BoolArray, rng: np.random.Generator) -> list[str]:
         """One query text each."""
         chances = rng.random((len(mentioned), _N_CHANCES)).tolist()
+        brands = brand_names(wanted.brand)
         described = zip(*[column.tolist() for column in wanted], strict=True)
         return [
-            self._text(facets, said, iter(few))
+            self._text(facets, brands, said, iter(few))
             for facets, said, few in zip(described, mentioned.tolist(), chances, strict=True)
         ]
 
-    def _text(self, wanted: _Wanted, mentioned: list[bool], chance: Iterator[float]) -> str:
+    def _text(self, wanted: _Wanted, brands: dict[int, str], mentioned: list[bool], chance: Iterator[float]) -> str:
         """One text; every `next(chance)` is one decision, _N_CHANCES of them at most."""
         kind, brand, series, model, values = wanted
-        maker = [self._brand(brand)] if mentioned[BRAND] else []
+        maker = [brands[brand].lower()] if mentioned[BRAND] else []
         if mentioned[SERIES]:
             maker.append(series_names()[series])
         if mentioned[MODEL]:
@@ -78,11 +67,6 @@ class Wording:
             at = int(next(chance) * len(words))
             words[at] = mistype(words[at], next(chance), next(chance))
         return " ".join(words)
-
-    def _brand(self, number: int) -> str:
-        if number not in self._brands:
-            self._brands[number] = brand_name(number).lower()
-        return self._brands[number]
 
 
 def mistype(word: str, how: float, where: float) -> str:

@@ -4,4 +4,13 @@ from xmach.training.plan import Plan
 from xmach.training.repetition import RepetitionSpec, Trained, train_repetition
 from xmach.training.run import Job, check_training_memory, plan_training, train
 
-__all__ = ["Job", "Plan", "RepetitionSpec", "Trained", "check_training_memory", "plan_training", "train", "train_repetition"]
+__all__ = [
+    "Job",
+    "Plan",
+    "RepetitionSpec",
+    "Trained",
+    "check_training_memory",
+    "plan_training",
+    "train",
+    "train_repetition",
+]

@@ -64,12 +64,12 @@ class Plan:
     def differences(self, other: Plan) -> list[str]:
         """What differs between this plan and another, in words."""
         mine, theirs = _flat(self.to_dict()), _flat(other.to_dict())
-        return [f"{name}: {mine.get(name)} here, {theirs.get(name)} there" for name in mine if mine[name] != theirs[name]]
+        return [
+            f"{name}: {mine.get(name)} here, {theirs.get(name)} there" for name in mine if mine[name] != theirs[name]
+        ]
 
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     """One level of names; the drawn hashes are left out, as they follow from the rest."""
     flat = {name: value for name, value in values.items() if name not in ("network", "hashes")}
-    return flat | values["network"]
-
-
+    return {**flat, **values["network"]}

@@ -80,5 +80,3 @@ def _rows(spec: RepetitionSpec, data: Dataset) -> LabelledRows:
 def _save(sink: Sink | None, repetition: int, state: Mapping[str, AnyArray]) -> None:
     if sink is not None:
         sink.save_progress(repetition, state)
-
-
