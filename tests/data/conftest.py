@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-SHARED_DATA = Path(os.environ.get("XMACH_DATA", REPOSITORY.parent / "shared" / "data"))
+from tests.conftest import SHARED_DATA
+
 BAD_INPUTS = SHARED_DATA.parent / "bad_inputs"
-
-
-@pytest.fixture
-def shared_data() -> Path:
-    if not SHARED_DATA.is_dir():
-        pytest.skip("the shared data files are not here; set XMACH_DATA")
-    return SHARED_DATA
 
 
 @pytest.fixture

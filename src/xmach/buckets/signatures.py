@@ -18,6 +18,8 @@ def as_signatures(hashes: UniversalHashes | AnyArray) -> AnyArray:
         raise InputError(
             f"signatures must be a (labels, repetitions) array of whole numbers, got shape {table.shape}, {table.dtype}"
         )
+    if table.min() < 0:
+        raise InputError(f"signatures must be buckets from 0 on, got {table.min()}")
     return np.ascontiguousarray(table)
 
 

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from xmach.errors import InputError
 from xmach.types import AnyArray, FloatArray, Rows, SparseRows
 
+_WIDEST = 2**31 - 1  # columns are 32-bit in SparseRows
+
 
 def as_rows(X: Any, n_features: int | None = None, name: str = "X") -> Rows:
     """A SciPy matrix, an array or a DataFrame of numbers as float32 rows; `n_features`: the width to have."""
@@ -35,11 +37,19 @@ def as_sparse_rows(rows: Rows) -> SparseRows:
 
 def check_structure(X: Any, name: str = "X") -> None:
     """Refuse a SciPy matrix whose arrays contradict each other: compiled code would read beyond them."""
-    if not sp.issparse(X) or X.format not in ("csr", "csc"):
+    if not sp.issparse(X):
         return
-    major, minor = X.shape if X.format == "csr" else X.shape[::-1]
+    if X.ndim != 2:
+        raise InputError(f"{name} must be a matrix of rows and features, got {X.ndim} dimension(s)")
+    if X.format == "coo":
+        _check_coordinates(X, name)
+    if X.format not in ("csr", "csc", "bsr"):
+        return
+    blocks = X.blocksize if X.format == "bsr" else (1, 1)
+    n_rows, n_columns = (size // block for size, block in zip(X.shape, blocks, strict=True))
+    major, minor = (n_columns, n_rows) if X.format == "csc" else (n_rows, n_columns)
     indptr, indices = np.asarray(X.indptr), np.asarray(X.indices)
-    kind, lines = X.format.upper(), ("row", "column") if X.format == "csr" else ("column", "row")
+    kind, lines = X.format.upper(), ("column", "row") if X.format == "csc" else ("row", "column")
     if len(indptr) != major + 1 or (len(indptr) and indptr[0] != 0):
         raise InputError(f"{name} is no valid {kind} matrix: indptr must have {major + 1} entries and begin with 0")
     if np.any(np.diff(indptr) < 0):
@@ -60,21 +70,33 @@ def check_structure(X: Any, name: str = "X") -> None:
         )
 
 
+def _check_coordinates(X: Any, name: str) -> None:
+    for line, places, size in zip(("row", "column"), X.coords, X.shape, strict=True):
+        wrong = (places < 0) | (places >= size)
+        if wrong.any():
+            raise InputError(
+                f"{name} is no valid COO matrix: {line} index {int(places[wrong][0])}, but there are {size} {line}s"
+            )
+
+
 def _from_scipy(X: Any, name: str) -> SparseRows:
     check_structure(X, name)
-    if X.ndim != 2:
-        raise InputError(f"{name} must be a matrix of rows and features, got {X.ndim} dimensions")
+    if X.shape[1] > _WIDEST:
+        raise InputError(f"{name} has {X.shape[1]} columns; more than {_WIDEST} are not supported")
     matrix = X.tocsr()
+    if X.format not in ("csr", "csc", "bsr", "coo"):
+        check_structure(matrix, name)  # what those hold is lists: looked at where it is arrays
     if not matrix.has_canonical_format:  # the user's matrix stays as it is
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    values = _as_float32(matrix.data, name)
+    used = int(matrix.indptr[-1])  # arrays may have room to spare
+    values = _as_float32(matrix.data[:used], name)
     if not np.isfinite(values).all():
         place = int(np.flatnonzero(~np.isfinite(values))[0])
         row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
         _refuse(matrix.data[place], row, int(matrix.indices[place]), name)
     return SparseRows(
-        np.asarray(matrix.indptr, np.int64), np.asarray(matrix.indices, np.int32), values, int(matrix.shape[1])
+        np.asarray(matrix.indptr, np.int64), np.asarray(matrix.indices[:used], np.int32), values, int(matrix.shape[1])
     )
 
 
@@ -96,13 +118,13 @@ def _as_float32(values: AnyArray, name: str) -> FloatArray:
     try:
         with np.errstate(over="ignore"):  # what overflows is refused with its place
             return np.asarray(values, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{name} must hold numbers, got {values.dtype} ({error}); for text, use features='text'"
         ) from None
 
 
 def _refuse(value: Any, row: int, column: int, name: str) -> None:
-    number = float(value)
+    number = float("nan" if value is None else value)
     shown = "NaN" if number != number else ("infinity" if np.isinf(number) else f"{number:g}, infinity in float32,")
     raise InputError(f"{name} has {shown} at row {row}, column {column}; fill or drop such values first")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -29,12 +29,14 @@ class Targets(NamedTuple):
 
 
 def encode_targets(y: Any, classes: AnyArray | None = None) -> Targets:
-    """Label rows from y; with `classes` given, ids follow those, and labels beyond them are refused."""
+    """Label rows from y; with `classes` given, ids follow those, and labels beyond them get ids beyond."""
     if y is None:
         raise InputError("training requires y to be passed, but the target y is None")
     if sp.issparse(y):
         return _from_matrix(y, "sparse", None)
     if not hasattr(y, "__array__"):  # no array, Series or DataFrame
+        if not isinstance(y, Iterable):
+            raise InputError(f"y must give every row a class or a list of labels, got {y!r}")
         y = list(y) if not isinstance(y, Sequence) else y
         if len(y) and not isinstance(y[0], str | bytes) and all(isinstance(row, _COLLECTIONS) for row in y):
             if _is_indicator(y):
@@ -67,24 +69,35 @@ def _from_classes(y: Any, classes: AnyArray | None) -> Targets:
     vector = column_or_1d(y, warn=True)
     if len(vector) == 0:
         raise InputError("y is empty: Found array with 0 sample(s)")
-    check_classification_targets(vector)
+    if vector.dtype.kind == "U" and not hasattr(y, "__array__"):
+        _refuse_mixed(y)
     try:
+        check_classification_targets(vector)
         found, ids = np.unique(vector, return_inverse=True)
-    except TypeError:
-        raise InputError(
-            "y mixes types that cannot be ordered, such as text and numbers; make them all one type"
-        ) from None
+    except TypeError as error:
+        raise InputError(_MIXED if "not supported between" in str(error) else f"y: {error}") from None
     if classes is not None:
         ids, found = _ids_among(classes, found)[ids], classes
-    return Targets(_one_a_row(ids, len(found)), found, "classes")
+    return Targets(_label_rows(np.arange(len(ids) + 1), ids, len(found)), found, "classes")
 
 
-def _one_a_row(ids: IntArray, n_labels: int) -> SparseRows:
-    n = len(ids)
-    return SparseRows(np.arange(n + 1), ids.astype(np.int32), np.ones(n, np.float32), n_labels)
+_MIXED = "y mixes types that cannot be ordered, such as text and numbers, or lacks values; make them all one type"
+
+
+def _refuse_mixed(labels: Iterable[Any]) -> None:
+    """NumPy would make text of numbers that come with text: '1' of 1, 'nan' of NaN."""
+    if not all(isinstance(label, str) for label in labels):
+        raise InputError(_MIXED)
+
+
+def _label_rows(indptr: IntArray, ids: IntArray, n_labels: int) -> SparseRows:
+    width = max(n_labels, int(ids.max(initial=-1)) + 1)  # unknown labels have ids beyond the classes
+    return SparseRows(indptr, ids.astype(np.int32), np.ones(len(ids), np.float32), width)
 
 
 def _from_matrix(y: Any, form: Literal["dense", "sparse"], names: Any) -> Targets:
+    if form == "dense" and y.dtype.kind in "OUS":  # numbers as objects, or text, which is refused
+        y = as_rows(y, name="y as a matrix")
     rows = as_rows(sp.csr_array(y) if form == "dense" else y, name="y")
     assert isinstance(rows, SparseRows)
     if (rows.values < 0).any():
@@ -101,26 +114,27 @@ def _from_matrix(y: Any, form: Literal["dense", "sparse"], names: Any) -> Target
 
 
 def _from_lists(y: Any, classes: AnyArray | None) -> Targets:
+    if any(isinstance(label, _COLLECTIONS) for row in y for label in row):
+        raise InputError("y must be a list of label lists; one of the labels is itself a list")
     lengths = np.array([len(set(row)) for row in y], np.int64)
     flat = [label for row in y for label in set(row)]
-    if any(isinstance(label, _COLLECTIONS) for label in flat):
-        raise InputError("y must be a list of label lists; one of the labels is itself a list")
+    if not flat and classes is None:
+        raise InputError("y has no label in any row")
     try:
-        found, ids = np.unique(np.asarray(flat, dtype=object if not flat else None), return_inverse=True)
+        array = np.asarray(flat, dtype=object if not flat else None)
+        if array.dtype.kind == "U":
+            _refuse_mixed(flat)
+        found, ids = np.unique(array, return_inverse=True)
     except TypeError:
-        raise InputError(
-            "y mixes types that cannot be ordered, such as text and numbers; make them all one type"
-        ) from None
-    if classes is not None:
-        ids, found = _ids_among(classes, found)[ids], classes
+        raise InputError(_MIXED) from None
     if found.dtype.kind == "f" and not np.isfinite(found).all():
         raise InputError("y contains NaN or infinity as a label")
+    if classes is not None:
+        ids, found = _ids_among(classes, found)[ids], classes
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     row_of = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((ids, row_of))  # ids rise within a row
-    return Targets(
-        SparseRows(indptr, ids[order].astype(np.int32), np.ones(len(ids), np.float32), len(found)), found, "lists"
-    )
+    return Targets(_label_rows(indptr, ids[order], len(found)), found, "lists")
 
 
 def _ids_among(classes: AnyArray, found: AnyArray) -> IntArray:

@@ -1,0 +1,104 @@
+"""One battery that every executor passes, and what is special about the pool and the board."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from xmach.errors import WorkerDied
+from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
+from xmach.types import Progress
+
+EXECUTORS = [LocalExecutor(), PoolExecutor(2)]
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def fail(number: int) -> int:
+    raise ValueError(f"number {number} is not to my taste")
+
+
+def die(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("executor", EXECUTORS, ids=lambda executor: type(executor).__name__)
+class TestEveryExecutor:
+    def test_gives_every_result(self, executor: Executor) -> None:
+        assert sorted(executor.run(double, range(5))) == [0, 2, 4, 6, 8]
+
+    def test_takes_no_spec(self, executor: Executor) -> None:
+        assert list(executor.run(double, [])) == []
+
+    def test_raises_what_the_task_raises(self, executor: Executor) -> None:
+        with pytest.raises(ValueError, match="not to my taste"):
+            list(executor.run(fail, [1]))
+
+
+def test_pool_says_when_a_worker_dies() -> None:
+    with pytest.raises(WorkerDied, match="run the same command again"):
+        list(PoolExecutor(2).run(die, [1, 2]))
+
+
+def test_pool_works_from_an_unguarded_script(tmp_path: Path) -> None:
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        textwrap.dedent("""
+        from xmach.executors import PoolExecutor
+        def triple(number):  # a function of the script itself, as in a notebook
+            return 3 * number
+        print(sorted(PoolExecutor(2).run(triple, [1, 2, 3])))
+        """)
+    )
+    result = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[3, 6, 9]"  # printed once: the script was not run again by the workers
+
+
+def report(board: Board) -> bool:
+    board.report(5, Progress(10, 20, 0.5))
+    return board.should_stop()
+
+
+class TestBoard:
+    def test_carries_progress_and_the_stop_sign_between_processes(self) -> None:
+        board = Board.for_repetitions([3, 5])
+        try:
+            assert list(PoolExecutor(1).run(report, [board])) == [False]
+            assert board.progress() == {3: Progress(0, 0, 0.0), 5: Progress(10, 20, 0.5)}
+            board.stop()
+            assert list(PoolExecutor(1).run(report, [board])) == [True]
+        finally:
+            board.close()
+
+    def test_says_stop_to_an_orphan(self) -> None:
+        board = Board.for_repetitions([0])
+        orphan = Board({0: 0}, board._path, owner=1_000_000)
+        assert not board.should_stop()
+        assert orphan.should_stop()
+        board.close()
+
+    def test_pickles_as_its_path(self) -> None:
+        board = Board.for_repetitions([0])
+        pickle.loads(pickle.dumps(board)).stop()
+        assert board.should_stop()
+        board.close()
+
+
+def wait(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def test_pool_gives_results_as_they_come() -> None:
+    assert next(iter(PoolExecutor(2).run(wait, [1.5, 0.0]))) == 0.0

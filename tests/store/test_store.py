@@ -1,0 +1,238 @@
+"""The model folder: what is written, what is refused, what a damaged folder says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import made_up
+from xmach import load
+from xmach.data import Dataset
+from xmach.errors import (
+    ModelCorrupt,
+    ModelFormatUnsupported,
+    ModelIncomplete,
+    ModelMissing,
+    NotStorable,
+    PlanMismatch,
+)
+from xmach.executors import LocalExecutor
+from xmach.features import fit_scaler
+from xmach.learners import NetworkSettings
+from xmach.store import ModelStore
+from xmach.store.atomic import write_atomically
+from xmach.training import Job, plan_training, train
+from xmach.types import FloatArray, Progress, Rows
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+class Quiet:
+    def report(self, repetition: int, progress: Progress) -> None: ...
+
+    def should_stop(self) -> bool:
+        return False
+
+
+def job_of(data: Dataset, epochs: int = 1) -> Job:
+    settings = NetworkSettings(hidden=(8,), epochs=epochs, batch_size=64)
+    return plan_training(data, settings, 8, 3, seed=0, scaler=fit_scaler(data.features))
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store") / "model"
+    data = made_up()
+    named = Dataset(data.features, data.labels, [f"label {i}" for i in range(data.n_labels)])
+    job, store = job_of(named), ModelStore(folder)
+    store.begin(job.plan, named.label_counts(), named.label_names, job.scaler)
+    train(job, range(3), LocalExecutor(), Quiet(), store)
+    store.finish("log", 0.5, {"validation precision@1 log": 0.25})
+    return folder
+
+
+@pytest.fixture
+def model(finished: Path, tmp_path: Path) -> Path:
+    """A copy that a test may damage."""
+    return Path(shutil.copytree(finished, tmp_path / "model"))
+
+
+def test_the_folder_is_format_1(model: Path) -> None:
+    names = sorted(str(path.relative_to(model)) for path in model.rglob("*") if path.is_file())
+    assert names == [
+        "features/idf.safetensors", "label_counts.safetensors", "labels.arrow", "manifest.json", "plan.json",
+        "repetition-000.safetensors", "repetition-001.safetensors", "repetition-002.safetensors",
+    ]  # fmt: skip
+    manifest = json.loads((model / "manifest.json").read_text())
+    assert manifest["format"] == 1
+    assert set(manifest["files"]) == set(names) - {"manifest.json"}
+    assert manifest["threshold"] == 0.5
+
+
+def test_loading_gives_the_predictor_back(model: Path) -> None:
+    predictor = load(model)
+    best = predictor.top_k(made_up().features, 3)
+    assert best.labels[0, 0] == f"label {best.ids[0, 0]}"
+    assert predictor.estimator == "log"
+    assert predictor.threshold == 0.5
+    assert predictor.label_counts.sum() == made_up().labels.nnz
+
+
+def test_weights_are_memory_mapped_and_read_only(model: Path) -> None:
+    weights = load(model).models[0].arrays()["weights.0"]
+    assert not weights.flags.writeable
+    assert not weights.flags.owndata
+
+
+@pytest.mark.parametrize(
+    "name", ["plan.json", "labels.arrow", "label_counts.safetensors", "features/idf.safetensors", "repetition-001.safetensors"]
+)
+class TestDamage:
+    def test_a_flipped_bit_is_found(self, model: Path, name: str) -> None:
+        content = bytearray((model / name).read_bytes())
+        content[-3] ^= 1
+        (model / name).write_bytes(content)
+        with pytest.raises(ModelCorrupt, match=name.split("/")[-1]):
+            load(model)
+
+    def test_a_file_cut_off_is_found(self, model: Path, name: str) -> None:
+        content = (model / name).read_bytes()
+        (model / name).write_bytes(content[: len(content) // 2])
+        with pytest.raises(ModelCorrupt, match=name.split("/")[-1]):
+            load(model)
+
+    def test_an_empty_file_is_found(self, model: Path, name: str) -> None:
+        (model / name).write_bytes(b"")
+        with pytest.raises(ModelCorrupt, match=name.split("/")[-1]):
+            load(model)
+
+
+def test_a_flipped_bit_is_found_without_a_manifest(model: Path) -> None:
+    (model / "manifest.json").unlink()
+    path = model / "repetition-001.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelCorrupt, match="repetition-001"):
+        load(model, allow_partial=True)
+    load(model, allow_partial=True, verify=False)
+
+
+def test_a_cut_off_repetition_is_found_even_without_verifying(model: Path) -> None:
+    path = model / "repetition-001.safetensors"
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(ModelCorrupt, match="beyond the end"):
+        load(model, verify=False)
+
+
+def test_missing_repetitions_are_refused_or_allowed(model: Path) -> None:
+    (model / "repetition-001.safetensors").unlink()
+    (model / "manifest.json").unlink()
+    with pytest.raises(ModelIncomplete, match=r"1 of 3 repetitions are missing \(1\)"):
+        load(model)
+    partial = load(model, allow_partial=True)
+    assert len(partial.models) == 2
+    assert partial.hashes.a == (load_plan(model).hashes.a[0], load_plan(model).hashes.a[2])
+    partial.top_k(made_up().features, 3)
+
+
+def load_plan(folder: Path):  # type: ignore[no-untyped-def]
+    return ModelStore(folder).plan()
+
+
+def test_a_folder_without_manifest_is_refused(model: Path) -> None:
+    (model / "manifest.json").unlink()
+    with pytest.raises(ModelIncomplete, match="no manifest"):
+        load(model)
+
+
+def test_other_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelMissing, match="no such folder"):
+        load(tmp_path / "nothing")
+    with pytest.raises(ModelMissing, match="no model here"):
+        load(tmp_path)
+
+
+def test_a_newer_format_is_refused(model: Path) -> None:
+    plan = json.loads((model / "plan.json").read_text())
+    (model / "plan.json").write_text(json.dumps(plan | {"format": 2}))
+    with pytest.raises(ModelFormatUnsupported, match="format 2"):
+        load(model)
+
+
+def test_a_repetition_of_another_model_is_refused(model: Path, tmp_path: Path) -> None:
+    data = made_up(seed=5)
+    job, other = job_of(data), ModelStore(tmp_path / "other")
+    other.begin(job.plan, data.label_counts(), None, job.scaler)
+    shutil.copy(model / "repetition-000.safetensors", other.folder)
+    with pytest.raises(ModelCorrupt, match="belongs to another model"):
+        load(other.folder, allow_partial=True)
+
+
+def test_a_repetition_under_another_number_is_refused(model: Path) -> None:
+    (model / "manifest.json").unlink()
+    shutil.copy(model / "repetition-000.safetensors", model / "repetition-001.safetensors")
+    with pytest.raises(ModelCorrupt, match="its repetition differs"):
+        load(model, allow_partial=True)
+
+
+def test_another_plan_is_refused_and_named(model: Path) -> None:
+    data = made_up()
+    job = job_of(data, epochs=4)
+    with pytest.raises(PlanMismatch, match="epochs: 4 here, 1 there"):
+        ModelStore(model).begin(job.plan, data.label_counts(), None, job.scaler)
+
+
+def test_a_folder_with_other_things_is_refused(tmp_path: Path, small_data: Dataset) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    job = job_of(small_data)
+    with pytest.raises(PlanMismatch, match="no model folder"):
+        ModelStore(tmp_path).begin(job.plan, small_data.label_counts(), None, job.scaler)
+
+
+def test_a_second_put_changes_nothing(model: Path) -> None:
+    store, before = ModelStore(model), (model / "repetition-000.safetensors").read_bytes()
+    store.put(0, store.model(1), [])
+    assert (model / "repetition-000.safetensors").read_bytes() == before
+
+
+def test_models_that_are_no_plain_arrays_are_refused(model: Path) -> None:
+    class Forest:
+        kind = "forest"
+        n_features = n_buckets = 3
+
+        def probabilities(self, rows: Rows) -> FloatArray:
+            raise AssertionError
+
+        def arrays(self) -> dict[str, FloatArray]:
+            return {}
+
+    with pytest.raises(NotStorable, match="forest"):
+        ModelStore(model).put(0, Forest(), [])
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def fail(temporary: Path) -> None:
+        temporary.write_text("half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, fail)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("folder", sorted(GOLDEN.iterdir()), ids=lambda folder: folder.name)
+def test_every_old_format_loads_and_answers_as_then(folder: Path) -> None:
+    """Models written by every format version so far; never rewrite these files."""
+    expected = json.loads((folder / "answers.json").read_text())
+    best = load(folder / "model").top_k(np.array(expected["rows"], np.float32), 3)
+    assert best.labels.tolist() == expected["labels"]
+    np.testing.assert_allclose(best.scores, expected["scores"], rtol=1e-5)
