@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME ...]`: run benchmarks (all without names); each writes JSON and Markdown into build/bench."""
+"""`python -m benchmarks [NAME ...]`: run benchmarks; each writes JSON and Markdown into build/bench."""
 
 from __future__ import annotations
 

@@ -28,7 +28,9 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
-def made_up(n_rows: int = 300, n_features: int = 40, n_labels: int = 30, seed: int = 0, labels_each: int = 2) -> Dataset:
+def made_up(
+    n_rows: int = 300, n_features: int = 40, n_labels: int = 30, seed: int = 0, labels_each: int = 2
+) -> Dataset:
     """Learnable multilabel rows: each label has three features of its own, a row those of its labels and some noise."""
     rng = np.random.default_rng(seed)
     parts = rng.integers(0, n_features, (n_labels, 3))

@@ -38,7 +38,9 @@ def _run(name: str, n_buckets: int) -> list[dict[str, Any]]:
     predictor, test = load(model), read_dataset(folder / "test.txt.gz")
     rows = []
     for r in REPETITIONS:
-        for estimator, result in zip(ESTIMATORS, evaluate(_first(predictor, r), test, (1, 3, 5), ESTIMATORS), strict=True):
+        for estimator, result in zip(
+            ESTIMATORS, evaluate(_first(predictor, r), test, (1, 3, 5), ESTIMATORS), strict=True
+        ):
             rows.append({"set": name, "B": n_buckets, "R": r, "estimator": estimator, **result.metrics})
     return rows
 

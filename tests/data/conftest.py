@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from tests.conftest import SHARED_DATA
 
 BAD_INPUTS = SHARED_DATA.parent / "bad_inputs"

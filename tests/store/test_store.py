@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from tests.conftest import made_up
+
 from xmach import load
 from xmach.data import Dataset
 from xmach.errors import (
@@ -89,7 +89,8 @@ def test_weights_are_memory_mapped_and_read_only(model: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["plan.json", "labels.arrow", "label_counts.safetensors", "features/idf.safetensors", "repetition-001.safetensors"]
+    "name",
+    ["plan.json", "labels.arrow", "label_counts.safetensors", "features/idf.safetensors", "repetition-001.safetensors"],
 )
 class TestDamage:
     def test_a_flipped_bit_is_found(self, model: Path, name: str) -> None:

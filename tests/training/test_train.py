@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from tests.conftest import made_up
+
 from xmach.data import Dataset
 from xmach.errors import Interrupted, NotEnoughMemory
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, cast
 
-import click
 import typer
 
 from xmach.cli.check import check
@@ -20,6 +19,8 @@ from xmach.errors import Interrupted, ModelError, XmachError
 from xmach.version import __version__
 
 FAILED, BAD_INPUT, BAD_MODEL = 1, 2, 3
+# by way of its subclass, because some versions of typer bring a click of their own
+_UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 
 app = typer.Typer(
     name="xmach", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -48,17 +49,15 @@ def main() -> None:
     """Run the command line and exit with 0 done, 2 bad usage or input, 3 model unusable, 1 anything else."""
     try:
         code = app(standalone_mode=False)
-    except click.ClickException as error:
-        sys.exit(_fail(error.format_message(), BAD_INPUT))
-    except click.Abort:
-        sys.exit(_fail("stopped", FAILED))
+    except _UsageError as error:
+        sys.exit(_fail(error.format_message(), BAD_INPUT))  # type: ignore[attr-defined]
     except ModelError as error:
         sys.exit(_fail(str(error), BAD_MODEL))
     except Interrupted as error:
         sys.exit(_fail(str(error), FAILED))
     except XmachError as error:
         sys.exit(_fail(str(error), BAD_INPUT))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         sys.exit(_fail("stopped", FAILED))
     except BrokenPipeError:  # the reader of stdout has gone, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -69,5 +68,5 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    print(message if message.startswith("xmach") else message.replace("\n", " "), file=sys.stderr)
+    print(" ".join(message.split()), file=sys.stderr)
     return code

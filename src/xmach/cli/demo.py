@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xmach.training import Plan
 
 QUERIES, TEST_QUERIES = 60_000, 5_000
-BUCKETS, REPETITIONS, HIDDEN, EPOCHS = 1000, 8, (256,), 5
+BUCKETS, REPETITIONS, HIDDEN, EPOCHS, RATE = 1000, 8, (256,), 5, 4e-3
 SHOWN = 4  # queries answered at the end
 
 
@@ -46,13 +46,12 @@ def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
     begun = time.monotonic()
     say(f"making a shop of {n_products:,} products, {QUERIES:,} queries with their purchases, and a later test period")
     shop, text = Shop(n_products, seed), HashedText()
-    train_queries = [query for chunk in shop.queries(QUERIES, "train") for query in chunk]
+    data = _training_rows([query for chunk in shop.queries(QUERIES, "train") for query in chunk], text, shop)
     test_queries = [query for chunk in shop.queries(TEST_QUERIES, "test") for query in chunk]
-    data, test = (_dataset(queries, text, shop) for queries in (train_queries, test_queries))
-    say(f"training {REPETITIONS} classifiers of {BUCKETS} buckets on the query texts")
+    say(f"training {REPETITIONS} classifiers of {BUCKETS} buckets on the texts of {data.n_rows:,} queries and titles")
     with tempfile.TemporaryDirectory(prefix="xmach-demo-") as cache:
         saved = data.save(Path(cache) / "train")  # the workers share one copy
-        settings = NetworkSettings(hidden=HIDDEN, epochs=EPOCHS)
+        settings = NetworkSettings(hidden=HIDDEN, epochs=EPOCHS, learning_rate=RATE)
         scaler = fit_scaler(saved.features)
         job = plan_training(saved, settings, BUCKETS, REPETITIONS, seed, scaler, features=text.to_dict())
         store = ModelStore(folder / "model")
@@ -63,22 +62,33 @@ def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
         seconds = elapsed(trained)
         finish(store, job, "auto")
     predictor = load(store.folder)
-    _show_metrics(predictor, test, seconds)
+    _show_metrics(predictor, _test_rows(test_queries, text, shop), seconds)
     _show_cost(job.plan)
     _show_answers(predictor, test_queries)
     typer.echo(f"\n{elapsed(begun):.0f} s in all")
 
 
-def _dataset(queries: list[Query], text: HashedText, shop: Shop) -> Dataset:
-    """Query texts as rows, purchases as labels, sessions as row weights."""
+def _training_rows(queries: list[Query], text: HashedText, shop: Shop) -> Dataset:
+    """A row for each query, its labels what was bought, by how often; and one for each product, its own title."""
+    from xmach.data import Dataset
+    from xmach.synthetic import Query, purchase_rows
+
+    titles = shop.titles()
+    own = [Query(title, (product,), (1,), 1, ()) for product, title in enumerate(titles)]
+    rows = text.transform([query.text for query in queries] + titles)
+    return Dataset(rows, purchase_rows([*queries, *own], shop.n_products), titles)
+
+
+def _test_rows(queries: list[Query], text: HashedText, shop: Shop) -> Dataset:
+    """A row for each query, weighted by the sessions it came up in."""
     import numpy as np
 
     from xmach.data import Dataset
     from xmach.synthetic import purchase_rows
 
-    rows = text.transform([query.text for query in queries])
     weights = np.array([query.sessions for query in queries], np.float32)
-    return Dataset(rows, purchase_rows(queries, shop.n_products), shop.titles(), weights)
+    rows = text.transform([query.text for query in queries])
+    return Dataset(rows, purchase_rows(queries, shop.n_products), weights=weights)
 
 
 def _show_metrics(predictor: Predictor, test: Dataset, seconds: float) -> None:

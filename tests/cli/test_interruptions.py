@@ -1,0 +1,98 @@
+"""Training that survives: SIGKILL at random moments, Ctrl-C, SIGTERM; the end is the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.conftest import made_up
+
+from xmach.data import write_xmc
+
+SETTINGS = ["--buckets", "50", "--repetitions", "4", "--hidden", "200", "--epochs", "12", "--dropout", "0.2"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.txt"
+    write_xmc(made_up(4000, 400, 200), path)
+    return path
+
+
+def start(file: Path, model: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "xmach", "train", str(file), "--model", str(model), *SETTINGS, *options]
+    environment = os.environ | {"XMACH_CACHE": str(file.parent / "cache")}
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, errors = process.communicate(timeout=300)
+    return process.returncode, errors
+
+
+def digest(model: Path) -> str:
+    total = hashlib.sha256()
+    for path in sorted(path for path in model.rglob("*") if path.is_file()):
+        total.update(f"{path.relative_to(model)}\n".encode() + path.read_bytes())
+    return total.hexdigest()
+
+
+def wait_for_progress(model: Path, process: subprocess.Popen[str]) -> None:
+    """Until the first checkpoint is there: then training is under way."""
+    while process.poll() is None and not list((model / "progress").glob("*.safetensors")):
+        time.sleep(0.02)
+
+
+def killed(file: Path, model: Path, times: int, options: tuple[str, ...], seed: int) -> int:
+    """Start training and kill it, again and again; how many kills hit a process that was still at work."""
+    moments, hits = random.Random(seed), 0
+    for _ in range(times):
+        process = start(file, model, *options)
+        if moments.random() < 0.7:  # most kills in the middle of training, some while it starts
+            wait_for_progress(model, process)
+        time.sleep(moments.uniform(0.0, 1.2))
+        hits += process.poll() is None
+        process.kill()
+        finish(process)
+    return hits
+
+
+@pytest.mark.parametrize(
+    ("times", "options"),
+    [
+        pytest.param(3, ("--executor", "local"), id="local"),
+        pytest.param(3, ("--executor", "pool", "--workers", "2"), id="pool"),
+        pytest.param(10, ("--executor", "local"), id="local, ten times", marks=pytest.mark.slow),
+        pytest.param(10, ("--executor", "pool", "--workers", "2"), id="pool, ten times", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_and_resumed_is_the_same_bytes(file: Path, tmp_path: Path, times: int, options: tuple[str, ...]) -> None:
+    assert finish(start(file, tmp_path / "undisturbed", *options))[0] == 0
+    assert killed(file, tmp_path / "killed", times, options, seed=times) >= 1
+    assert finish(start(file, tmp_path / "killed", *options))[0] == 0
+    assert digest(tmp_path / "killed") == digest(tmp_path / "undisturbed")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("options", [("--executor", "local"), ("--executor", "pool", "--workers", "2")])
+def test_a_polite_signal_saves_and_says_how_to_go_on(
+    file: Path, tmp_path: Path, number: signal.Signals, options: tuple[str, ...]
+) -> None:
+    model = tmp_path / "model"
+    process = start(file, model, *options)
+    wait_for_progress(model, process)
+    process.send_signal(number)
+    code, errors = finish(process)
+    assert code == 1
+    assert "stopping: each repetition saves where it is" in errors
+    assert "run the same command again to go on" in errors
+    assert "Traceback" not in errors
+    assert finish(start(file, model, *options))[0] == 0
+    assert not (model / "progress").exists()
