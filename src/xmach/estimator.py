@@ -271,6 +271,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             if rows.n_rows == 0:
                 raise InputError("X has no text in it: Found array with 0 sample(s)")
             return rows
+        if np.ndim(X) == 1 and len(X) and isinstance(next(iter(X)), str):
+            raise InputError("X is a list of texts: give MACHClassifier features='text', or vectorise the texts first")
         check_structure(X)
         checked = validate_data(
             self, X, accept_sparse=["csr", "csc"], dtype="numeric", ensure_all_finite=False, reset=first
