@@ -271,7 +271,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             if rows.n_rows == 0:
                 raise InputError("X has no text in it: Found array with 0 sample(s)")
             return rows
-        if np.ndim(X) == 1 and len(X) and isinstance(next(iter(X)), str):
+        if _is_text(X):
             raise InputError("X is a list of texts: give MACHClassifier features='text', or vectorise the texts first")
         check_structure(X)
         checked = validate_data(
@@ -285,6 +285,12 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         tags.input_tags.string = tags.input_tags.one_d_array = self.features == "text"
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _is_text(X: Any) -> bool:
+    """Whether X is a list, an array or a Series of str."""
+    flat = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
+    return flat and len(X) > 0 and isinstance(next(iter(X)), str)
 
 
 def _dataset(rows: Rows, targets: Targets, sample_weight: Any) -> Dataset:

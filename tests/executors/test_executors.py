@@ -81,13 +81,6 @@ class TestBoard:
         finally:
             board.close()
 
-    def test_says_stop_to_an_orphan(self) -> None:
-        board = Board.for_repetitions([0])
-        orphan = Board({0: 0}, board._path, owner=1_000_000)
-        assert not board.should_stop()
-        assert orphan.should_stop()
-        board.close()
-
     def test_pickles_as_its_path(self) -> None:
         board = Board.for_repetitions([0])
         pickle.loads(pickle.dumps(board)).stop()
@@ -102,3 +95,27 @@ def wait(seconds: float) -> float:
 
 def test_pool_gives_results_as_they_come() -> None:
     assert next(iter(PoolExecutor(2).run(wait, [1.5, 0.0]))) == 0.0
+
+
+def test_workers_end_with_their_parent(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        import os, time
+        from xmach.executors import PoolExecutor
+        def work(number):
+            open(r"{tmp_path}/pid-%d" % number, "w").write(str(os.getpid()))
+            time.sleep(600)
+        list(PoolExecutor(2).run(work, [1, 2]))
+        """)
+    )
+    parent = subprocess.Popen([sys.executable, script])
+    while len(list(tmp_path.glob("pid-*"))) < 2 or not all(path.read_text() for path in tmp_path.glob("pid-*")):
+        time.sleep(0.05)
+    workers = [int(path.read_text()) for path in tmp_path.glob("pid-*")]
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)

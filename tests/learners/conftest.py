@@ -20,6 +20,7 @@ def labelled(n: int, d: int, n_labels: int, n_buckets: int, sparse: bool = True,
     draw = np.random.default_rng(seed)
     dense = (draw.normal(size=(n, d)) * (draw.random((n, d)) < 0.4)).astype(np.float32)
     dense[n // 2] = 0.0
+    dense[-1] = draw.normal(size=d)  # every feature is in some row
     lengths = draw.integers(0, 4, n)
     labels = [np.sort(draw.choice(n_labels, length, replace=False)) for length in lengths]
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

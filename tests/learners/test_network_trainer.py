@@ -85,7 +85,7 @@ def test_gradients_by_numerical_differentiation(
     trainer = trainer_of(hidden, loss)
     arrays, x, targets = parameters(trainer), dense(batch.rows), target_rows(rows, loss)
     before = mean_loss(arrays, x, targets, batch.weights, loss)
-    assert trainer.step(batch, 1e-3, (0, 0)) / N == pytest.approx(before, rel=1e-5)
+    assert trainer.step(batch, 1e-3, (0, 0)) / N == pytest.approx(before, rel=1e-4)
     for array, gradient in zip(arrays, gradients(trainer), strict=True):
         numerical = np.empty_like(array)
         for place in np.ndindex(array.shape):
@@ -159,11 +159,10 @@ def test_features_that_the_batch_lacks_stay_as_they_are(make_labelled: MakeRows)
     trainer = trainer_of((7,), weight_decay=0.5)
     trainer.step(make_labelled(N, D, LABELS, BUCKETS).batch(ALL), 1e-2, (0, 0))  # moments are no longer zero
     rows = make_labelled(N, D, LABELS, BUCKETS)
-    which = np.array([0])
+    which = np.flatnonzero(np.diff(rows.features.indptr) == 2)[:1]
     absent = np.setdiff1d(np.arange(D), rows.batch(which).rows.indices)
     present = np.setdiff1d(np.arange(D), absent)
-    assert len(absent) > 0
-    assert len(present) > 0
+    assert len(present) == 2
     first = trainer.layers[0]
     before = [array.copy() for array in (first.weights, *first.moments[:2])]
     trainer.step(rows.batch(which), 1e-2, (0, 1))
@@ -189,7 +188,7 @@ def test_the_first_step_of_every_parameter_has_the_length_of_the_rate(make_label
     before = parameters(trainer)
     trainer.step(make_labelled(N, D, LABELS, BUCKETS).batch(ALL), 0.01, (0, 0))
     for old, new, gradient in zip(before, parameters(trainer), gradients(trainer), strict=True):
-        moved = np.abs(gradient) > 1e-4
+        moved = np.abs(gradient) > 1e-3  # beside which epsilon is nothing
         np.testing.assert_allclose((new - old)[moved], -0.01 * np.sign(gradient[moved]), rtol=1e-3)  # bias correction
 
 

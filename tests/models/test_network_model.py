@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -18,7 +20,7 @@ DEPTHS: list[tuple[int, ...]] = [(), (7,), (6, 5)]
 def random_model(hidden: tuple[int, ...], loss: Loss, n_features: int = 12, n_buckets: int = 9) -> NetworkModel:
     draw = np.random.default_rng(len(hidden))
     widths = (n_features, *hidden, n_buckets)
-    weights = tuple(draw.normal(size=shape).astype(np.float32) for shape in zip(widths[:-1], widths[1:], strict=True))
+    weights = tuple(draw.normal(size=shape).astype(np.float32) for shape in pairwise(widths))
     return NetworkModel(weights, tuple(draw.normal(size=width).astype(np.float32) for width in widths[1:]), loss)
 
 

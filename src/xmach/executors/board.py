@@ -17,9 +17,8 @@ _SLOT = struct.Struct("qqd")  # rows done, rows in all, loss
 class Board:
     """One slot a repetition and one stop flag, shared by all processes on this machine; pickles as its path."""
 
-    def __init__(self, slots: dict[int, int], path: Path | None = None, owner: int | None = None) -> None:
+    def __init__(self, slots: dict[int, int], path: Path | None = None) -> None:
         self._slots = slots  # repetition -> place on the board
-        self._owner = os.getpid() if owner is None else owner
         if path is None:
             handle, name = tempfile.mkstemp(prefix="xmach-board-")
             os.truncate(handle, _FLAG.size + _SLOT.size * len(slots))
@@ -50,13 +49,12 @@ class Board:
         _FLAG.pack_into(self._memory, 0, 1)
 
     def should_stop(self) -> bool:
-        """Whether somebody asked to stop, or the process that owns the board is gone."""
-        orphaned = os.getpid() != self._owner and os.getppid() != self._owner
-        return orphaned or bool(_FLAG.unpack_from(self._memory)[0])
+        """Whether somebody asked to stop."""
+        return bool(_FLAG.unpack_from(self._memory)[0])
 
     def close(self) -> None:
         """Remove the board's file; processes that still have it open are not disturbed."""
         self._path.unlink(missing_ok=True)
 
-    def __reduce__(self) -> tuple[type[Board], tuple[dict[int, int], Path, int]]:
-        return Board, (self._slots, self._path, self._owner)
+    def __reduce__(self) -> tuple[type[Board], tuple[dict[int, int], Path]]:
+        return Board, (self._slots, self._path)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from typing import TypeVar
@@ -26,7 +29,7 @@ class PoolExecutor:
         """The result of each spec as it comes, in the order of completion; the first failure ends the run."""
         if not specs:
             return
-        pool = ProcessPoolExecutor(max_workers=min(self.workers, len(specs)), initializer=_ignore_interrupts)
+        pool = ProcessPoolExecutor(max_workers=min(self.workers, len(specs)), initializer=_prepare_worker)
         try:
             for future in as_completed([pool.submit(task, spec) for spec in specs]):
                 yield future.result()
@@ -39,6 +42,14 @@ class PoolExecutor:
             pool.shutdown(wait=True, kill_workers=True)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches the whole process group; the parent alone decides, and says so on the board."""
+def _prepare_worker() -> None:
+    """Leave Ctrl-C, which reaches the whole process group, to the parent; and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with_parent(parent: int) -> None:
+    """A worker whose parent was killed would wait for work for ever. Files are written atomically: no end can harm."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)

@@ -25,6 +25,8 @@ class NetworkSettings:
     patience: int = 2  # epochs without a better validation loss before training stops
 
     def __post_init__(self) -> None:
+        if not isinstance(self.hidden, tuple):
+            raise ParameterError(f"hidden must be a tuple of layer widths such as (500,) or (), got {self.hidden!r}")
         for width in self.hidden:
             whole("every width in hidden", width, 1)
         if self.loss not in get_args(Loss):

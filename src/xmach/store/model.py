@@ -128,7 +128,7 @@ class ModelStore:
         return arrays
 
     def save_progress(self, repetition: int, state: Mapping[str, AnyArray]) -> None:
-        """Replace the checkpoint; a worker whose parent died may come late, when the repetition is done."""
+        """Replace the checkpoint; not of a repetition that another process has finished meanwhile."""
         if not self.has(repetition):
             about = {"format": FORMAT} | self._identity(repetition)
             write_tensors(self._progress_path(repetition), state, about)
