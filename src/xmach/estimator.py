@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from xmach.data import Dataset
 from xmach.data.arrays import as_rows, check_structure
 from xmach.data.targets import Targets, encode_targets
+from xmach.decoding import ESTIMATORS
 from xmach.errors import InputError, NotEnoughMemory, ParameterError
 from xmach.evaluation import settle
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
@@ -26,7 +27,7 @@ from xmach.learners import NetworkSettings, Outcome
 from xmach.metrics import precision_at_k
 from xmach.parameters import real, whole
 from xmach.predictor import Predictor
-from xmach.store import ModelStore
+from xmach.store import replacing
 from xmach.training import Job, plan_training, train
 from xmach.types import AnyArray, DoubleArray, FloatArray, Rows, TopK, take_rows
 
@@ -134,7 +135,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.classes_ = targets.classes
         trained = _predictor(job, [outcome.model for outcome in outcomes], text, targets)
         self.predictor_, _ = settle(trained, validation, self.estimator)
-        self._job, self._form = job, targets.form
+        self._plan, self._form = job.plan, targets.form
         if text is not None:
             self.n_features_in_ = text.n_features
         return self
@@ -144,8 +145,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             if getattr(self, name) not in legal:
                 shown = ", ".join(repr(value) for value in legal)
                 raise ParameterError(f"{name} must be one of {shown}, got {getattr(self, name)!r}")
-        if self.estimator not in ("auto", "mean", "min", "median", "log"):
-            raise ParameterError(f"estimator must be one of auto, mean, min, median, log, got {self.estimator!r}")
+        if self.estimator not in ("auto", *ESTIMATORS):
+            raise ParameterError(f"estimator must be one of auto, {', '.join(ESTIMATORS)}, got {self.estimator!r}")
         whole("n_buckets", self.n_buckets, 2, 2**31 - 1)
         whole("n_repetitions", self.n_repetitions, 1)
         hidden = self.hidden
@@ -240,20 +241,17 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Precision at 1: for classes the accuracy, for label sets how often the best label is one of the row's."""
-        self._fitted()
-        true = encode_targets(y, self.classes_).labels
-        lists = [true.row(i)[0].tolist() for i in range(true.n_rows)]  # ids beyond K: labels never trained on
-        return precision_at_k(lists, self.top_k(X, 1).ids, 1, sample_weight)
+        best = self.top_k(X, 1).ids
+        return precision_at_k(encode_targets(y, self.classes_).labels, best, 1, sample_weight)
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the model into a folder for `xmach.load` and the commands; `overwrite` replaces a model there."""
-        predictor, store = self._fitted(), ModelStore(Path(folder))
-        if overwrite:
-            store.remove()
-        store.begin(self._job.plan, predictor.label_counts, _stored_names(self.classes_), predictor.scaler)
-        for r, (model, history) in enumerate(zip(predictor.models, self.history_, strict=True)):
-            store.put(r, model, history)
-        store.finish(predictor.estimator, predictor.threshold, {})
+        predictor = self._fitted()
+        with replacing(Path(folder), overwrite) as store:
+            store.begin(self._plan, predictor.label_counts, _stored_names(self.classes_), predictor.scaler)
+            for r, (model, history) in enumerate(zip(predictor.models, self.history_, strict=True)):
+                store.put(r, model, history)
+            store.finish(predictor.estimator, predictor.threshold, {})
 
     # --- at the door
 

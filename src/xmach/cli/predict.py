@@ -28,6 +28,7 @@ def predict(
     k: Annotated[int, typer.Option("--k", help="Answers a row.")] = 10,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where answers go, instead of stdout.")] = None,
     estimator: Annotated[EstimatorName, typer.Option(help="auto: the model's own.")] = EstimatorName.auto,
+    include_unseen: Annotated[bool, typer.Option(help="Rank labels that had no training row like the others.")] = False,
     format: FormatOption = Format.auto,
     on_error: OnErrorOption = OnError.stop,
     allow_partial: PartialOption = False,
@@ -46,5 +47,6 @@ def predict(
     name = None if estimator is EstimatorName.auto else estimator.value
     with open_answers(out) as answers, Meter("predicting", "rows") as meter:
         for start, stop in row_batches(data.n_rows, _ROWS):
-            answers.write(start, predictor.top_k(slice_rows(data.features, start, stop), k, estimator=name))
+            rows = slice_rows(data.features, start, stop)
+            answers.write(start, predictor.top_k(rows, k, estimator=name, include_unseen=include_unseen))
             meter.update(stop, data.n_rows)

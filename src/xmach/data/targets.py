@@ -33,20 +33,20 @@ def encode_targets(y: Any, classes: AnyArray | None = None) -> Targets:
     if y is None:
         raise InputError("training requires y to be passed, but the target y is None")
     if sp.issparse(y):
-        return _from_matrix(y, "sparse", None)
+        return _from_matrix(y, "sparse", classes)
     if not hasattr(y, "__array__"):  # no array, Series or DataFrame
         if not isinstance(y, Iterable):
             raise InputError(f"y must give every row a class or a list of labels, got {y!r}")
         y = list(y) if not isinstance(y, Sequence) else y
         if len(y) and not isinstance(y[0], str | bytes) and all(isinstance(row, _COLLECTIONS) for row in y):
             if _is_indicator(y):
-                return _from_matrix(np.asarray(y), "dense", None)
+                return _from_matrix(np.asarray(y), "dense", classes)
             return _from_lists(y, classes)
     array = np.asarray(y)
     if array.ndim == 1 and array.dtype == object and len(array) and all(isinstance(row, _COLLECTIONS) for row in array):
         return _from_lists(array, classes)
     if array.ndim == 2 and array.shape[1] > 1:
-        return _from_matrix(array, "dense", getattr(y, "columns", None))
+        return _from_matrix(array, "dense", classes, getattr(y, "columns", None))
     return _from_classes(y, classes)
 
 
@@ -95,7 +95,9 @@ def _label_rows(indptr: IntArray, ids: IntArray, n_labels: int) -> SparseRows:
     return SparseRows(indptr, ids.astype(np.int32), np.ones(len(ids), np.float32), width)
 
 
-def _from_matrix(y: Any, form: Literal["dense", "sparse"], names: Any) -> Targets:
+def _from_matrix(y: Any, form: Literal["dense", "sparse"], classes: AnyArray | None, names: Any = None) -> Targets:
+    if classes is not None and y.shape[1] != len(classes):
+        raise InputError(f"y has {y.shape[1]} columns, but there are {len(classes)} labels")
     if form == "dense" and y.dtype.kind in "OUS":  # numbers as objects, or text, which is refused
         y = as_rows(y, name="y as a matrix")
     rows = as_rows(sp.csr_array(y) if form == "dense" else y, name="y")

@@ -66,7 +66,9 @@ class NetworkTrainer:
         for inputs, outputs in pairwise(widths):
             if settings.hidden:
                 limit = math.sqrt(6.0 / (inputs + outputs))  # Glorot and Bengio 2010
-                weights = draw.uniform(-limit, limit, (inputs, outputs)).astype(np.float32)
+                weights = draw.random((inputs, outputs), dtype=np.float32)  # no float64 copy of a large layer
+                weights -= np.float32(0.5)
+                weights *= np.float32(2.0 * limit)
             else:
                 weights = np.zeros((inputs, outputs), np.float32)  # logistic regression is convex: start at zero
             bias = np.zeros(outputs, np.float32)

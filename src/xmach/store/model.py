@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -55,11 +58,6 @@ class ModelStore:
             write_tensors(self.folder / IDF, {"idf": scaler.idf}, {"format": FORMAT})
         if not (self.folder / COUNTS).exists():
             write_tensors(self.folder / COUNTS, {"label_counts": label_counts}, {"format": FORMAT})
-
-    def remove(self) -> None:
-        """Delete the model in this folder, if there is one; a folder that is no model is left alone."""
-        if (self.folder / PLAN).exists():
-            shutil.rmtree(self.folder)
 
     def _is_free(self) -> bool:
         """Whether the folder is empty, but for what a writer killed in its first moment left."""
@@ -219,3 +217,22 @@ class ModelStore:
         if number != FORMAT:
             raise ModelFormatUnsupported(f"{path}: format {number}; this version of xmach reads format {FORMAT}")
         return values
+
+
+@contextmanager
+def replacing(folder: Path, overwrite: bool) -> Iterator[ModelStore]:
+    """A store beside the folder that takes its name when the block is over: no reader sees half a model.
+
+    A model that is there already is replaced only with `overwrite`; a folder that is no model, never.
+    """
+    if folder.exists() and not ((folder / PLAN).exists() if overwrite else ModelStore(folder)._is_free()):
+        advice = "there is a model here already" if (folder / PLAN).exists() else "this is no model folder"
+        raise PlanMismatch(f"{folder}: {advice}; save into another folder, or replace a model with overwrite=True")
+    aside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
+    try:
+        yield ModelStore(aside / "new")
+        if folder.exists():
+            os.rename(folder, aside / "old")
+        os.rename(aside / "new", folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
