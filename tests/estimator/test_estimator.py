@@ -222,10 +222,24 @@ class TestSaving:
     def test_another_model_is_not_overwritten_unasked(self, fitted: MACHClassifier, tmp_path: Path) -> None:
         X, Y = multilabel()
         MACHClassifier(**SMALL).fit(X, Y).save(tmp_path / "model")
-        with pytest.raises(PlanMismatch, match="another plan"):
+        with pytest.raises(PlanMismatch, match="a model here already"):
             fitted.save(tmp_path / "model")
         fitted.save(tmp_path / "model", overwrite=True)
         assert load(tmp_path / "model").n_labels == 20
+        assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+    def test_what_is_no_model_is_never_overwritten(self, fitted: MACHClassifier, tmp_path: Path) -> None:
+        (tmp_path / "thesis.tex").write_text("years of work")
+        for overwrite in (False, True):
+            with pytest.raises(PlanMismatch, match="no model folder"):
+                fitted.save(tmp_path, overwrite=overwrite)
+
+    def test_a_pickle_holds_no_training_rows(
+        self, blobs: tuple[np.ndarray, np.ndarray], fitted: MACHClassifier
+    ) -> None:
+        X = np.tile(blobs[0], (50, 1))
+        large = MACHClassifier(**SMALL | {"epochs": 1}).fit(X, np.tile(blobs[1], 50))
+        assert len(pickle.dumps(large)) < len(pickle.dumps(fitted)) + 10_000
 
 
 @pytest.mark.parametrize(
