@@ -69,6 +69,10 @@ class NotEnoughMemory(XmachError, MemoryError):
     """What was asked for needs more memory than there is; the message has both figures and what to change."""
 
 
+class Diverged(XmachError, ArithmeticError):
+    """Training ran off to infinity: the rate is too high, or values are too large."""
+
+
 class WorkerDied(XmachError, RuntimeError):
     """A worker process ended in the middle of a repetition (killed, or out of memory)."""
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xmach import MACHClassifier
+from xmach.errors import Diverged
 from xmach.learners import LabelledRows, NetworkLearner, NetworkSettings, Outcome
 from xmach.learners.network import NetworkTrainer
 from xmach.learners.session import MIN_STEPS, _mean_loss, effective_batch_size
@@ -219,3 +221,11 @@ def test_one_row_and_rows_without_labels(make_labelled: MakeRows, make_desk: Any
             np.isfinite(array).all()
             for array in finished(learner.train(make_desk(single).task())).model.arrays().values()
         )
+
+
+@pytest.mark.parametrize("loss", ["softmax", "bce"])
+def test_divergence_is_an_error_not_a_model(loss: str) -> None:
+    X = np.full((40, 3), 1e38, np.float32)
+    clf = MACHClassifier(n_buckets=2, n_repetitions=1, hidden=(8, 8), loss=loss, epochs=3, learning_rate=1e10)
+    with pytest.raises(Diverged, match="lower learning_rate"), np.errstate(all="ignore"):
+        clf.fit(X, [0, 1, 2, 3] * 10)

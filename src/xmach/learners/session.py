@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xmach.errors import Diverged
 from xmach.learners.network import NetworkTrainer, batch_loss, stream
 from xmach.learners.settings import NetworkSettings
 from xmach.learners.task import LabelledRows, Outcome, Task
@@ -86,6 +87,12 @@ class _Session:
         return True
 
     def _close_epoch(self) -> None:
+        # whatever overflows anywhere in the network reaches the gradient of the output's bias
+        if not np.isfinite(self.trainer.layers[-1].bias).all():
+            raise Diverged(
+                f"repetition {self.task.repetition} diverged in epoch {self.epoch + 1}: weights are no longer finite; "
+                f"lower learning_rate (now {self.settings.learning_rate:g}), or scale the features (scaling='l2')"
+            )
         validation = math.nan
         if self.task.validation is not None:
             model = self.trainer.model()
