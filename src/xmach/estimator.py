@@ -49,7 +49,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         Softmax cross-entropy (a row's target is spread over the buckets of its labels), or binary cross-entropy.
         `auto` is softmax: on the data sets in the docs it was as good or better for multilabel data, too.
     epochs, batch_size, learning_rate, weight_decay, dropout
-        Adam, its rate decaying to zero. Small data use smaller batches, so that an epoch has at least 50 steps.
+        Adam, its rate decaying to zero. Small data use smaller batches, so that an epoch has at least 100 steps.
     learner : "network"
         What learns a repetition.
     scaling : "auto", "none", "tfidf" or "l2"
