@@ -1,8 +1,8 @@
 """The paper's multilabel experiment and its estimator table, on the data sets that can be had here.
 
-Trains with the defaults of `xmach train` and R = 16, for two values of B each. Precision at a smaller R is the mean over
-the disjoint groups of R among the 16 repetitions, so that it does not hang on the luck of one group. Models stay in
-build/bench: a second run goes on where the first one ended.
+Trains with the defaults of `xmach train` and R = 16, for two values of B each. Precision at a smaller R is the mean
+over the disjoint groups of R among the 16 repetitions, so that it does not hang on the luck of one group. Models stay
+in build/bench: a second run goes on where the first one ended.
 """
 
 from __future__ import annotations
