@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -11,15 +12,19 @@ from pathlib import Path
 from typing import Any
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a temporary file, then give it its name; a reader sees the old file or the new one."""
+def write_atomically(path: Path, write: Callable[[Path], None], exclusive: bool = False) -> None:
+    """Let `write` fill a temporary file, then give it its name; a reader sees the old file or the new one.
+
+    `exclusive`: raise FileExistsError where there is a file of that name already.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")  # unique to the attempt: duplicates may race
     try:
         write(temporary)
+        temporary.chmod(0o666 & ~_umask())  # safetensors makes files that only their owner can read
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        (_link if exclusive else os.replace)(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
     folder = os.open(path.parent, os.O_RDONLY)
@@ -29,14 +34,33 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         os.close(folder)
 
 
-def write_json(path: Path, values: dict[str, Any]) -> None:
+def _link(source: Path, path: Path) -> None:
+    """Give a file a name that must be free; where the file system knows no links, as well as it can be done."""
+    try:
+        os.link(source, path)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        if path.exists():
+            raise FileExistsError(path) from None
+        os.replace(source, path)
+
+
+def _umask() -> int:
+    """The process's umask, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def write_json(path: Path, values: dict[str, Any], exclusive: bool = False) -> None:
     """Write plain values, atomically; the same values give the same bytes."""
     text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    write_atomically(path, lambda temporary: _write_text(temporary, text))
 
+    def write(temporary: Path) -> None:
+        temporary.write_text(text, encoding="utf-8")
 
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    write_atomically(path, write, exclusive)
 
 
 def sha256_of(path: Path) -> str:

@@ -31,7 +31,7 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
             "or allow a partial model (--allow-partial)"
         )
     if verify:
-        store.verify()
+        store.verify(present)
     counts = store.label_counts()
     return Predictor(
         models=tuple(store.model(r, verify=verify and manifest is None) for r in present),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +28,7 @@ from xmach.types import AnyArray, BucketModel, IntArray
 FORMAT = 1
 PLAN, MANIFEST, LABELS, METRICS = "plan.json", "manifest.json", "labels.arrow", "metrics.json"
 COUNTS, IDF = "label_counts.safetensors", "features/idf.safetensors"
+_LEFTOVER_SECONDS = 3600.0  # a temporary file older than this has no writer any more
 
 
 @dataclass(frozen=True)
@@ -40,18 +42,21 @@ class ModelStore:
     def begin(
         self, plan: Plan, label_counts: IntArray, label_names: AnyArray | Sequence[str] | None, scaler: Scaler
     ) -> None:
-        """Write the plan and what belongs to it; or find the same plan there and go on with it."""
-        if (self.folder / PLAN).exists():
+        """Write the plan and what belongs to it; or find the same plan there and go on with it.
+
+        Of two jobs that begin in one folder at once, one writes the plan and the other compares; it is never replaced.
+        """
+        try:
+            if self.folder.exists() and not ((self.folder / PLAN).exists() or self._is_free()):
+                raise PlanMismatch(f"{self.folder} is there already and is no model folder; choose another")
+            write_json(self.folder / PLAN, {"format": FORMAT, **plan.to_dict()}, exclusive=True)
+        except FileExistsError:
             differences = plan.differences(self.plan())
             if differences:
                 raise PlanMismatch(
                     f"{self.folder} holds a model of another plan ({'; '.join(differences)}); "
                     "repeat its arguments to go on with it, or choose another folder"
-                )
-        else:
-            if self.folder.exists() and not self._is_free():
-                raise PlanMismatch(f"{self.folder} is there already and is no model folder; choose another")
-            write_json(self.folder / PLAN, {"format": FORMAT, **plan.to_dict()})
+                ) from None
         if label_names is not None and not (self.folder / LABELS).exists():
             write_names(self.folder / LABELS, label_names)
         if scaler.idf is not None and not (self.folder / IDF).exists():
@@ -130,12 +135,19 @@ class ModelStore:
         if not self.has(repetition):
             about = {"format": FORMAT} | self._identity(repetition)
             write_tensors(self._progress_path(repetition), state, about)
+            if self.has(repetition):  # finished while this was written
+                self._progress_path(repetition).unlink(missing_ok=True)
 
     def clean(self) -> None:
         """Remove checkpoints and leftovers of a model that is complete."""
-        shutil.rmtree(self.folder / "progress", ignore_errors=True)
-        for leftover in self.folder.rglob(".*.part"):  # of writers that were killed
-            leftover.unlink(missing_ok=True)
+        for r in self.present():
+            self._progress_path(r).unlink(missing_ok=True)
+        for leftover in self.folder.rglob(".*.part"):  # of writers that were killed; a live one is younger
+            with suppress(FileNotFoundError):
+                if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
+                    leftover.unlink()
+        with suppress(OSError):  # not there, or another job is still writing into it
+            (self.folder / "progress").rmdir()
 
     # --- the end: the manifest
 
@@ -162,12 +174,24 @@ class ModelStore:
 
     def manifest(self) -> dict[str, Any] | None:
         """The manifest; None while the model is not complete."""
-        return self._json(MANIFEST) if (self.folder / MANIFEST).exists() else None
+        if not (self.folder / MANIFEST).exists():
+            return None
+        manifest = self._json(MANIFEST)
+        absent = [name for name in ("plan", "estimator", "threshold", "metrics", "files") if name not in manifest]
+        if absent:
+            raise ModelCorrupt(f"{self.folder / MANIFEST}: the manifest is damaged (it lacks {', '.join(absent)})")
+        return manifest
 
-    def verify(self) -> None:
-        """Check every file that the manifest lists against its size and SHA-256."""
-        for name, expected in (self.manifest() or {"files": {}})["files"].items():
+    def verify(self, present: list[int]) -> None:
+        """Check every file that the manifest lists, of the repetitions only those present, against its SHA-256."""
+        manifest = self.manifest() or {"files": {}}
+        absent = {self.path(r).name for r in range(self.plan().hashes.n_repetitions)} - {
+            self.path(r).name for r in present
+        }
+        for name, expected in manifest["files"].items():
             path = self.folder / name
+            if name in absent:
+                continue
             if not path.exists():
                 raise ModelCorrupt(f"{path}: the manifest lists this file, but it is not there")
             if path.stat().st_size != expected["bytes"] or sha256_of(path) != expected["sha256"]:
@@ -228,6 +252,7 @@ def replacing(folder: Path, overwrite: bool) -> Iterator[ModelStore]:
     if folder.exists() and not ((folder / PLAN).exists() if overwrite else ModelStore(folder)._is_free()):
         advice = "there is a model here already" if (folder / PLAN).exists() else "this is no model folder"
         raise PlanMismatch(f"{folder}: {advice}; save into another folder, or replace a model with overwrite=True")
+    folder = folder.absolute()
     aside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
     try:
         yield ModelStore(aside / "new")
@@ -235,4 +260,6 @@ def replacing(folder: Path, overwrite: bool) -> Iterator[ModelStore]:
             os.rename(folder, aside / "old")
         os.rename(aside / "new", folder)
     finally:
+        if (aside / "old").exists() and not folder.exists():  # interrupted between the two renames
+            os.rename(aside / "old", folder)
         shutil.rmtree(aside, ignore_errors=True)

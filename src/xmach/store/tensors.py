@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from xmach.errors import ModelCorrupt
@@ -23,7 +24,14 @@ def write_tensors(path: Path, arrays: Mapping[str, AnyArray], about: dict[str, A
     """Write arrays and facts about them, atomically; the same arrays and facts give the same bytes."""
     contiguous = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
     facts = json.dumps(about | {"sha256": _digest(contiguous)}, sort_keys=True)
-    write_atomically(path, lambda temporary: save_file(contiguous, temporary, metadata={_KEY: facts}))
+
+    def write(temporary: Path) -> None:
+        try:
+            save_file(contiguous, temporary, metadata={_KEY: facts})
+        except SafetensorError as error:  # it hides a full disk, for one
+            raise OSError(f"{path}: cannot be written ({error})") from None
+
+    write_atomically(path, write)
 
 
 def read_tensors(path: Path, verify: bool) -> tuple[dict[str, AnyArray], dict[str, Any]]:
@@ -38,6 +46,8 @@ def read_tensors(path: Path, verify: bool) -> tuple[dict[str, AnyArray], dict[st
         about = json.loads(header.pop("__metadata__")[_KEY])
         arrays = _map(path, header, 8 + length, size)
         expected = about.pop("sha256")
+    except FileNotFoundError:
+        raise ModelCorrupt(f"{path}: this file of the model is not there") from None
     except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
         raise ModelCorrupt(f"{path}: this is no xmach file, or its header is damaged ({error})") from None
     if verify and _digest(arrays) != expected:
