@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import warnings
 from collections.abc import Sequence
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -25,8 +23,9 @@ from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
 from xmach.features import HashedText, fit_scaler
 from xmach.learners import NetworkSettings, Outcome
 from xmach.metrics import precision_at_k
-from xmach.parameters import real, whole
-from xmach.predictor import Predictor
+from xmach.parameters import MOST_REPETITIONS, real, whole
+from xmach.planning import usable_cores
+from xmach.predictor import Predictor, text_rows
 from xmach.store import replacing
 from xmach.training import Job, plan_training, train
 from xmach.types import AnyArray, DoubleArray, FloatArray, Rows, TopK, take_rows
@@ -148,12 +147,9 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if self.estimator not in ("auto", *ESTIMATORS):
             raise ParameterError(f"estimator must be one of auto, {', '.join(ESTIMATORS)}, got {self.estimator!r}")
         whole("n_buckets", self.n_buckets, 2, 2**31 - 1)
-        whole("n_repetitions", self.n_repetitions, 1)
-        hidden = self.hidden
-        if isinstance(hidden, str) or not isinstance(hidden, Sequence | np.ndarray):
-            raise ParameterError(f"hidden must be a tuple of layer widths such as (500,) or (), got {hidden!r}")
+        whole("n_repetitions", self.n_repetitions, 1, MOST_REPETITIONS)
         return NetworkSettings(
-            hidden=tuple(int(whole("every width in hidden", width, 1)) for width in hidden),
+            hidden=tuple(self.hidden) if isinstance(self.hidden, list | np.ndarray) else self.hidden,  # type: ignore[arg-type]
             loss="softmax" if self.loss == "auto" else self.loss,  # type: ignore[arg-type]  # checked there
             epochs=self.epochs,
             batch_size=self.batch_size,
@@ -168,10 +164,9 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _executor(self) -> Executor:
-        jobs = 1 if self.n_jobs is None else self.n_jobs
-        if jobs < 0:
-            jobs = max(1, (os.cpu_count() or 1) + 1 + jobs)
-        return LocalExecutor() if whole("n_jobs", jobs, 1) == 1 else PoolExecutor(jobs)
+        jobs = 1 if self.n_jobs is None else whole("n_jobs", self.n_jobs, -(2**31))
+        jobs = max(1, usable_cores() + 1 + jobs) if jobs < 0 else whole("n_jobs", jobs, 1)
+        return LocalExecutor() if jobs == 1 else PoolExecutor(jobs)
 
     def _split(
         self, data: Dataset, targets: Targets, text: HashedText | None, seed: int
@@ -180,6 +175,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if self.validation is None:
             return data, None
         if isinstance(self.validation, tuple | list):
+            if len(self.validation) != 2:
+                raise ParameterError(f"validation must be a fraction or (X, y), got {len(self.validation)} things")
             X, y = self.validation
             return data, _dataset(self._rows(X, text), encode_targets(y, targets.classes), None)
         share = real("validation", self.validation, 0.0, 1.0, with_low=False)
@@ -191,9 +188,23 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     # --- prediction
 
-    def top_k(self, X: Any, k: int = 5, **options: Any) -> TopK:
-        """The k best labels of each row: `.labels`, `.scores` and `.ids`, each (n, k)."""
-        return self._fitted().top_k(self._rows(X, self._fitted().text), k, **options)
+    def top_k(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        estimator: str | None = None,
+        probabilities: bool = False,
+        include_unseen: bool = False,
+    ) -> TopK:
+        """The k best labels of each row: `.labels`, `.scores` and `.ids`, each (n, k).
+
+        `estimator`: another than the model's own. `probabilities`: scores as estimates of the probability, for `mean`
+        the unbiased one. `include_unseen`: labels without a training row compete with the others, instead of last.
+        """
+        predictor = self._fitted()
+        options = {"estimator": estimator, "probabilities": probabilities, "include_unseen": include_unseen}
+        return predictor.top_k(self._rows(X, predictor.text), k, **options)  # type: ignore[arg-type]
 
     def predict(self, X: Any) -> Any:
         """The best class of each row; multilabel: a 0/1 matrix.
@@ -201,17 +212,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         There the labels whose score reaches the threshold chosen on validation rows; without those the m best, m the
         mean number of labels of a training row. Sparse, unless y was a dense matrix.
         """
-        predictor = self._fitted()
-        if not predictor.multilabel:
-            return self.top_k(X, 1).labels[:, 0]
-        m = max(1, round(predictor.mean_labels))
-        k = m if predictor.threshold is None else max(10, 5 * m)
-        best = self.top_k(X, k)
-        kept = np.ones(best.ids.shape, bool) if predictor.threshold is None else best.scores >= predictor.threshold
-        rows = np.nonzero(kept)[0]
-        shape = (len(best.ids), predictor.n_labels)
-        matrix = sp.csr_matrix((np.ones(len(rows), np.int64), (rows, best.ids[kept])), shape=shape)
-        return matrix.toarray() if self._form == "dense" else matrix
+        predicted = self._fitted().predict(self._rows(X, self._fitted().text))
+        return predicted.toarray() if self._form == "dense" else predicted
 
     def predict_proba(self, X: Any) -> DoubleArray:
         """The (n, K) probabilities of all classes, each row normalised to 1; for many classes use `top_k`."""
@@ -242,7 +244,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Precision at 1: for classes the accuracy, for label sets how often the best label is one of the row's."""
         best = self.top_k(X, 1).ids
-        return precision_at_k(encode_targets(y, self.classes_).labels, best, 1, sample_weight)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, best, dtype=np.float64)
+        return precision_at_k(encode_targets(y, self.classes_).labels, best, 1, weights)
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the model into a folder for `xmach.load` and the commands; `overwrite` replaces a model there."""
@@ -263,12 +266,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _rows(self, X: Any, text: HashedText | None, first: bool = False) -> Rows:
         """X as checked rows; the first time its width and column names are remembered."""
         if text is not None:
-            if isinstance(X, str):
-                raise InputError("X must be a list of texts, got one text; put it in a list")
-            rows = text.transform(list(X))
-            if rows.n_rows == 0:
-                raise InputError("X has no text in it: Found array with 0 sample(s)")
-            return rows
+            return text_rows(X, text)
         if _is_text(X):
             raise InputError("X is a list of texts: give MACHClassifier features='text', or vectorise the texts first")
         check_structure(X)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from xmach.data import Dataset
 from xmach.decoding import ESTIMATORS
@@ -14,7 +15,6 @@ from xmach.errors import InputError
 from xmach.metrics import RankingMetrics
 from xmach.metrics.hits import find_hits
 from xmach.predictor import Predictor
-from xmach.types import IntArray
 
 
 class Evaluation(NamedTuple):
@@ -46,7 +46,7 @@ def evaluate(
         weights = None if data.weights is None else data.weights[start:stop]
         for estimator, total in zip(estimators, sums, strict=True):
             ids = predictor.decoder.top_k(sketch, max(ks), estimator=estimator).ids
-            total.update(true, _padded(ids, max(ks)), weights)
+            total.update(true, ids, weights, exhaustive=True)
         if progress is not None:
             progress(stop, data.n_rows)
     return [Evaluation(total.result(), total.rows, total.rows_without_labels) for total in sums]
@@ -59,13 +59,16 @@ def settle(predictor: Predictor, validation: Dataset | None, estimator: str) -> 
     """
     if validation is None:
         return replace(predictor, estimator="log" if estimator == "auto" else estimator), {}
-    results = dict(zip(ESTIMATORS, evaluate(predictor, validation, (1, 5), ESTIMATORS), strict=True))
+    names = ESTIMATORS if estimator == "auto" else (estimator,)
+    with threadpool_limits(1):  # sums of linear algebra must not depend on the number of threads
+        results = dict(zip(names, evaluate(predictor, validation, (1, 5), names), strict=True))
     if estimator == "auto":
         metrics = {name: result.metrics for name, result in results.items()}
-        estimator = max(ESTIMATORS, key=lambda name: (metrics[name]["precision@1"], metrics[name]["precision@5"]))
+        estimator = max(names, key=lambda name: (metrics[name]["precision@1"], metrics[name]["precision@5"]))
     settled = replace(predictor, estimator=estimator)
     if settled.multilabel:
-        settled = replace(settled, threshold=choose_threshold(settled, validation))
+        with threadpool_limits(1):
+            settled = replace(settled, threshold=choose_threshold(settled, validation))
     return settled, {
         f"validation precision@1 {name}": result.metrics["precision@1"] for name, result in results.items()
     }
@@ -73,15 +76,10 @@ def settle(predictor: Predictor, validation: Dataset | None, estimator: str) -> 
 
 def choose_threshold(predictor: Predictor, validation: Dataset) -> float:
     """The score from which on a label is predicted: the one with the best micro F1 on validation rows."""
-    k = min(predictor.n_labels, max(10, int(5 * predictor.mean_labels)))
+    k = predictor.candidates
     best = predictor.top_k(validation.features, k)
     hit = find_hits(validation.labels, best.ids, k).places
     order = np.argsort(-best.scores.ravel(), kind="stable")
     true_positives = np.cumsum(hit.ravel()[order])
     f1 = 2.0 * true_positives / (np.arange(1, len(order) + 1) + validation.labels.nnz)
     return float(best.scores.ravel()[order[int(np.argmax(f1))]])
-
-
-def _padded(ids: IntArray, width: int) -> IntArray:
-    """Ids (n, width), -1 where the model has fewer labels than asked for."""
-    return ids if ids.shape[1] == width else np.pad(ids, ((0, 0), (0, width - ids.shape[1])), constant_values=-1)

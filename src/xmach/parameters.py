@@ -9,6 +9,8 @@ from typing import Any
 
 from xmach.errors import ParameterError
 
+MOST_REPETITIONS = 100_000  # more is a slip of the finger: the paper's largest is 50
+
 
 def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     """The value as a Python int, which cannot overflow."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from xmach.buckets import UniversalHashes
 from xmach.data.arrays import as_rows, as_sparse_rows
@@ -66,9 +67,7 @@ class Predictor:
             rows = as_rows(X, self.n_features)
             # a model trained on sparse rows takes dense ones as the sparse rows that they are
             return rows if self.scaler.kind != "tfidf" else as_sparse_rows(rows)
-        if isinstance(X, str):
-            raise InputError("X must be a list of texts, got one text; put it in a list")
-        return self.text.transform(list(X))
+        return text_rows(X, self.text)
 
     def bucket_probabilities(self, X: Any) -> FloatArray:
         """The sketch itself: (n, R, B) bucket probabilities."""
@@ -98,6 +97,29 @@ class Predictor:
             scores[start:stop], ids[start:stop] = best.scores, best.ids
         return TopK(self.names(ids), scores, ids)
 
+    @property
+    def candidates(self) -> int:
+        """How many of the best labels of a row are held against the threshold."""
+        return min(self.n_labels, max(10, 5 * round(self.mean_labels)))
+
+    def predict(self, X: Any) -> Any:
+        """The best class of each row; multilabel: a sparse 0/1 matrix.
+
+        There the labels whose score reaches the threshold chosen on validation rows; without those the m best, m the
+        mean number of labels of a training row.
+        """
+        if not self.multilabel:
+            return self.top_k(X, 1).labels[:, 0]
+        if self.threshold is None:
+            best = self.top_k(X, max(1, round(self.mean_labels)))
+            kept = np.ones(best.ids.shape, np.bool_)
+        else:
+            best = self.top_k(X, self.candidates)
+            kept = best.scores >= self.threshold
+        rows = np.nonzero(kept)[0]
+        shape = (len(best.ids), self.n_labels)
+        return sp.csr_matrix((np.ones(len(rows), np.int64), (rows, best.ids[kept])), shape=shape)
+
     def sketches(self, rows: Rows) -> Iterator[tuple[int, int, FloatArray]]:
         """(start, stop, bucket probabilities) of consecutive batches of rows."""
         for start, stop in row_batches(rows.shape[0], self._batch_size):
@@ -107,6 +129,10 @@ class Predictor:
         """The label names of ids."""
         return ids if self.label_names is None else self.label_names[ids]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the decoder's table, which is made again when needed."""
+        return {name: value for name, value in vars(self).items() if name != "decoder"}
+
     @property
     def _batch_size(self) -> int:
         return max(1, min(4096, _BATCH_BYTES // (4 * len(self.models) * self.hashes.n_buckets)))
@@ -114,6 +140,17 @@ class Predictor:
     def _sketch(self, rows: Rows) -> FloatArray:
         scaled = self.scaler.apply(rows)
         return np.stack([model.probabilities(scaled) for model in self.models], axis=1)  # (n, R, B)
+
+
+def text_rows(X: Any, text: HashedText) -> SparseRows:
+    """Texts as rows of counts; only a plain sequence of str will do."""
+    if isinstance(X, str) or getattr(X, "ndim", 1) != 1:
+        seen = "one text" if isinstance(X, str) else f"{type(X).__name__} of {X.ndim} dimensions"
+        raise InputError(f"X must be a list of texts, got {seen}; put texts in a list, or choose one column")
+    rows = text.transform(list(X))
+    if rows.n_rows == 0:
+        raise InputError("X has no text in it: Found array with 0 sample(s)")
+    return rows
 
 
 def subset(hashes: UniversalHashes, repetitions: Sequence[int]) -> UniversalHashes:

@@ -119,7 +119,10 @@ def test_bad_rows_can_be_skipped(xmach: Run, tmp_path: Path) -> None:
     [
         (["train", "FILE"], "Missing option '--model'"),
         (["train", "FILE", "--model", "M", "--buckets", "1"], "--buckets must be a whole number from 2"),
-        (["train", "FILE", "--model", "M", "--repetitions", "0"], "--repetitions must be a whole number of at least 1"),
+        (
+            ["train", "FILE", "--model", "M", "--repetitions", "0"],
+            "--repetitions must be a whole number from 1 to 100000",
+        ),
         (["train", "FILE", "--model", "M", "--hidden", "0"], "every width in hidden must be"),
         (["train", "FILE", "--model", "M", "--hidden", "a,b"], "--hidden takes whole numbers"),
         (["train", "FILE", "--model", "M", "--epochs", "0"], "epochs must be a whole number of at least 1"),
@@ -129,6 +132,8 @@ def test_bad_rows_can_be_skipped(xmach: Run, tmp_path: Path) -> None:
         (["train", "FILE", "--model", "M", "--loss", "hinge"], "'hinge' is not one of"),
         (["train", "NOTHING", "--model", "M"], "NOTHING"),
         (["train", "FILE", "--model", "M", "--format", "csv"], "'csv' is not one of"),
+        (["train", "FILE", "--model", "M", "--only", "0-9999999999"], "repetitions go from 0 to 15"),
+        (["train", "FILE", "--model", "M", "--seed", "-1"], "--seed must be a whole number from 0"),
         (["nonsense"], "No such command 'nonsense'"),
     ],
 )
@@ -151,6 +156,69 @@ def test_model_troubles_exit_3(xmach: Run, small_file: Path, model: Path, tmp_pa
     (model / "repetition-001.safetensors").write_bytes(content)
     assert "repetition-001" in xmach("predict", model, small_file, code=3).stderr
     assert xmach("predict", model, small_file, "--no-verify").stdout
+
+
+def test_a_finished_model_takes_another_estimator(xmach: Run, small_file: Path, model: Path) -> None:
+    facts = json.loads(xmach("train", small_file, "--model", model, *SMALL, "--estimator", "mean", "--json").stdout)
+    assert (facts["trained"], facts["estimator"]) == (0, "mean")
+    assert json.loads(xmach("evaluate", model, small_file, "--json").stdout)["estimator"] == "mean"
+
+
+def test_a_lost_repetition_of_a_finished_model(xmach: Run, small_file: Path, model: Path) -> None:
+    (model / "repetition-001.safetensors").unlink()
+    assert "1 of 3 repetitions are missing (1)" in xmach("predict", model, small_file, code=3).stderr
+    assert "2 of 3 repetitions answer" in xmach("predict", model, small_file, "--allow-partial").stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("0 5 3\n", "no rows to train on"),
+        ("2 5 3\n 1:1\n 2:1\n", "no labels in any row"),
+        ("1 0 3\n1\n", "no features to train on"),
+    ],
+)
+def test_files_that_teach_nothing_are_refused(xmach: Run, tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "file.txt").write_text(content)
+    assert message in xmach("train", tmp_path / "file.txt", "--model", tmp_path / "m", code=2).stderr
+    assert not (tmp_path / "m").exists()
+
+
+def test_any_k_can_be_evaluated(xmach: Run, small_file: Path, model: Path) -> None:
+    metrics = json.loads(xmach("evaluate", model, small_file, "--k", "30,100000000", "--json").stdout)["metrics"]
+    assert metrics["recall@30"] == metrics["recall@100000000"] == 1.0
+    assert metrics["ndcg@30"] == pytest.approx(metrics["ndcg@100000000"])
+    assert metrics["precision@30"] == pytest.approx(2 / 30)
+
+
+def test_an_evaluation_that_cannot_be_kept_is_printed_all_the_same(xmach: Run, small_file: Path, model: Path) -> None:
+    (model / "metrics.json").write_text("{")
+    result = xmach("evaluate", model, small_file, "--json")
+    assert json.loads(result.stdout)["rows"] == 300
+    assert "warning: the evaluation is not kept" in result.stderr
+
+
+def test_labels_that_the_model_does_not_know_are_counted_and_said(xmach: Run, tmp_path: Path) -> None:
+    train, test = tmp_path / "train.svm", tmp_path / "test.svm"
+    train.write_text("".join(f"{i % 3} {i % 3 + 1}:1\n" for i in range(60)))
+    test.write_text("0 1:1\n7 2:1\n")
+    options = ["--buckets", 2, "--repetitions", 4, "--hidden", "none", "--executor", "local"]
+    xmach("train", train, "--model", tmp_path / "m", *options)
+    result = xmach("evaluate", tmp_path / "m", test, "--k", "1", "--json")
+    assert json.loads(result.stdout)["metrics"]["precision@1"] == 0.5
+    assert "1 of 2 labels" in result.stderr
+    wide = tmp_path / "wide.svm"
+    wide.write_text("0 1:1 9:1\n")
+    assert ":1: " in xmach("evaluate", tmp_path / "m", wide, code=2).stderr
+    xmach("train", train, "--model", tmp_path / "w", *options, "--features", 10)
+    xmach("evaluate", tmp_path / "w", wide)
+
+
+def test_no_row_gives_an_empty_answer(xmach: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "none.txt").write_text("0 40 30\n")
+    xmach("predict", model, tmp_path / "none.txt", "--out", tmp_path / "none.parquet")
+    assert pq.read_table(tmp_path / "none.parquet").num_rows == 0
+    assert xmach("predict", model, tmp_path / "none.txt").stdout == ""
 
 
 def test_synth_writes_a_shop_that_trains(xmach: Run, tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def start(file: Path, model: Path, *options: str) -> subprocess.Popen[str]:
+def start(file: Path, model: Path, *options: str, group: bool = False) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "xmach", "train", str(file), "--model", str(model), *SETTINGS, *options]
     environment = os.environ | {"XMACH_CACHE": str(file.parent / "cache")}
-    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=group)
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -96,3 +96,19 @@ def test_a_polite_signal_saves_and_says_how_to_go_on(
     assert "Traceback" not in errors
     assert finish(start(file, model, *options))[0] == 0
     assert not (model / "progress").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_whole_group_while_workers_start(file: Path, tmp_path: Path, number: signal.Signals) -> None:
+    """As a terminal's Ctrl-C or a scheduler sends it; the moment sweeps over the start of the workers."""
+    model = tmp_path / "model"
+    for delay in (0.0, 0.7, 1.5):
+        process = start(file, model, "--executor", "pool", "--workers", "2", group=True)
+        while process.poll() is None and not (model / "plan.json").exists():
+            time.sleep(0.02)
+        time.sleep(delay)
+        os.killpg(process.pid, number)
+        code, errors = finish(process)
+        assert code in (0, 1)
+        assert "Traceback" not in errors
+        assert code == 0 or "run the same command again to go on" in errors

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.conftest import made_up
@@ -185,18 +185,30 @@ class TestText:
         with pytest.raises(InputError, match="list of texts"):
             MACHClassifier(**SMALL, features="text").fit("one text", ["a"])
 
+    def test_a_frame_is_refused(self) -> None:
+        clf = MACHClassifier(**SMALL | {"n_buckets": 3}, features="text").fit(list(self.TEXTS), list("abcd"))
+        with pytest.raises(InputError, match="choose one column"):
+            clf.predict(pd.DataFrame({"text": self.TEXTS}))
+        assert len(clf.predict(pd.Series(self.TEXTS))) == 4
+
     def test_text_without_the_option_says_so(self) -> None:
         with pytest.raises(ValueError, match="features='text'"):
             MACHClassifier(**SMALL).fit(list(self.TEXTS), list("abcd"))
 
 
 class TestScikitLearn:
-    def test_pipeline_grid_search_and_cross_validation(self, blobs: tuple[np.ndarray, np.ndarray]) -> None:
+    def test_pipeline_grid_search_and_cross_validation(
+        self, blobs: tuple[np.ndarray, np.ndarray], tmp_path: Path
+    ) -> None:
         texts = [f"word{label} other{label % 3}" for label in blobs[1]]
         pipeline = make_pipeline(TfidfVectorizer(), MACHClassifier(**SMALL | {"epochs": 3}))
         assert cross_val_score(pipeline, texts, blobs[1], cv=2).mean() > 0.9
-        search = GridSearchCV(MACHClassifier(**SMALL), {"epochs": [1, 6]}, cv=2).fit(*blobs)
+        search = GridSearchCV(MACHClassifier(**SMALL), {"epochs": np.array([1, 6])}, cv=2).fit(*blobs)
         assert search.best_params_ == {"epochs": 6}
+        search.best_estimator_.save(tmp_path / "model")  # NumPy's numbers in the parameters
+        X, Y = multilabel()
+        lists = [Y[i].indices.tolist() for i in range(Y.shape[0])]
+        assert cross_val_score(MACHClassifier(**SMALL), X, lists, cv=KFold(2)).mean() > 0.3
 
     def test_data_frames(self, blobs: tuple[np.ndarray, np.ndarray]) -> None:
         frame = pd.DataFrame(blobs[0], columns=list("abcdef"))
@@ -247,7 +259,7 @@ class TestSaving:
     [
         ({"n_buckets": 1}, "n_buckets must be a whole number from 2"),
         ({"n_buckets": 2.5}, "n_buckets must be a whole number"),
-        ({"n_repetitions": 0}, "n_repetitions must be a whole number of at least 1"),
+        ({"n_repetitions": 0}, "n_repetitions must be a whole number from 1 to"),
         ({"hidden": (0,)}, "every width in hidden must be a whole number of at least 1"),
         ({"hidden": 500}, "hidden must be a tuple"),
         ({"epochs": 0}, "epochs must be a whole number of at least 1"),
@@ -313,6 +325,7 @@ class TestBadArrays:
             (sp.csr_matrix(-np.eye(12)), "must be 0/1"),
             (["a", 1, "b"] * 4, "mixes types"),
             (None, "requires y"),
+            (np.zeros((12, 9)), "no labels in any row"),
         ],
     )
     def test_bad_targets(self, y: object, message: str) -> None:

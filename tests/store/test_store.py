@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,7 @@ from xmach.errors import (
 from xmach.executors import LocalExecutor
 from xmach.features import fit_scaler
 from xmach.learners import NetworkSettings
-from xmach.store import ModelStore
+from xmach.store import ModelStore, replacing
 from xmach.store.atomic import write_atomically
 from xmach.training import Job, plan_training, train
 from xmach.types import FloatArray, Progress, Rows
@@ -214,6 +216,58 @@ def test_models_that_are_no_plain_arrays_are_refused(model: Path) -> None:
 
     with pytest.raises(NotStorable, match="forest"):
         ModelStore(model).put(0, Forest(), [])
+
+
+def test_two_plans_cannot_begin_in_one_folder(tmp_path: Path, small_data: Dataset) -> None:
+    """However their writes interleave: the second to come finds the first one's plan."""
+    jobs = [job_of(small_data, epochs) for epochs in (1, 2)]
+    store = ModelStore(tmp_path / "m")
+    outcomes = []
+    with ThreadPoolExecutor(8) as pool:
+        for job in jobs * 4:
+            outcomes.append(pool.submit(store.begin, job.plan, small_data.label_counts(), None, job.scaler))
+    refused = [isinstance(outcome.exception(), PlanMismatch) for outcome in outcomes]
+    assert sum(refused) == 4
+    assert refused[0] != refused[1]
+
+
+def test_several_jobs_may_finish_at_once(model: Path) -> None:
+    before = (model / "manifest.json").read_bytes()
+    with ThreadPoolExecutor(4) as pool:
+        finished = [
+            pool.submit(ModelStore(model).finish, "log", 0.5, {"validation precision@1 log": 0.25}) for _ in range(40)
+        ]
+    assert [job.exception() for job in finished] == [None] * 40
+    assert (model / "manifest.json").read_bytes() == before
+
+
+def test_an_interrupted_replacement_keeps_the_old_model(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, renames = os.rename, []
+
+    def rename(source: Path, target: Path) -> None:
+        renames.append(target)
+        if len(renames) == 2:
+            raise KeyboardInterrupt("Ctrl-C")
+        real(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(KeyboardInterrupt, match="Ctrl-C"), replacing(model, overwrite=True) as store:
+        shutil.copytree(model, store.folder)
+    load(model)
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+def test_files_can_be_read_by_others(model: Path) -> None:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    assert {oct(path.stat().st_mode & 0o777) for path in model.iterdir() if path.is_file()} == {oct(0o666 & ~mask)}
+
+
+@pytest.mark.parametrize("content", ['{"format": 1}', "[]", "{", '{"files": {}}'])
+def test_a_damaged_manifest_is_said(model: Path, content: str) -> None:
+    (model / "manifest.json").write_text(content)
+    with pytest.raises(ModelCorrupt, match=r"manifest\.json"):
+        load(model)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:

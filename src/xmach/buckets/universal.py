@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from xmach.parameters import whole
+from xmach.errors import InputError
+from xmach.parameters import MOST_REPETITIONS, whole
 from xmach.types import AnyArray, IntArray
 
 _LIMIT = 2**32 - 5  # the largest prime below 2^32: a x + b stays within unsigned 64-bit arithmetic
+_MOST_LABELS = 2**31 - 1  # label ids are 32-bit integers everywhere else
 _CHUNK = 1 << 20  # labels hashed at a time
 
 
@@ -64,14 +66,16 @@ class UniversalHashes:
 
         `capacity` >= n_labels leaves room for labels to come: p is the smallest prime not below it, nor below B.
         """
-        n_labels = whole("n_labels", n_labels, 1, _LIMIT)
+        n_labels = whole("n_labels", n_labels, 1, _MOST_LABELS)
         n_buckets = whole("n_buckets", n_buckets, 2, 2**31 - 1)
         capacity = n_labels if capacity is None else whole("capacity", capacity, n_labels, _LIMIT)
         prime = next_prime(max(capacity, n_buckets, 2))
         # Philox is counter-based and its raw 64-bit output is fixed by its definition; Generator methods may change
         # between NumPy versions, so numbers are drawn from the raw stream by rejection.
         bits = np.random.Philox(key=_key(seed))
-        a = tuple(1 + _below(bits, prime - 1) for _ in range(whole("n_repetitions", n_repetitions, 1)))
+        a = tuple(
+            1 + _below(bits, prime - 1) for _ in range(whole("n_repetitions", n_repetitions, 1, MOST_REPETITIONS))
+        )
         b = tuple(_below(bits, prime) for _ in range(n_repetitions))
         return cls(n_labels, n_buckets, prime, a, b)
 
@@ -98,7 +102,10 @@ class UniversalHashes:
 
     def buckets(self, ids: AnyArray, repetition: int) -> IntArray:
         """The buckets of the given label ids in one repetition."""
-        x = np.asarray(ids).astype(np.uint64)
+        labels = np.asarray(ids)
+        if labels.size and (labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= self.prime):
+            raise InputError(f"label ids must be whole numbers from 0 to {self.prime - 1}")
+        x = labels.astype(np.uint64)
         a, b = np.uint64(self.a[repetition]), np.uint64(self.b[repetition])
         return ((a * x + b) % np.uint64(self.prime) % np.uint64(self.n_buckets)).astype(np.int64)
 

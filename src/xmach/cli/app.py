@@ -15,7 +15,7 @@ from xmach.cli.inspect import inspect
 from xmach.cli.predict import predict
 from xmach.cli.synth import synth
 from xmach.cli.train import train
-from xmach.errors import Interrupted, ModelError, XmachError
+from xmach.errors import DataFileError, Diverged, InputError, ModelError, XmachError
 from xmach.version import __version__
 
 FAILED, BAD_INPUT, BAD_MODEL = 1, 2, 3
@@ -53,10 +53,10 @@ def main() -> None:
         sys.exit(_fail(error.format_message(), BAD_INPUT))  # type: ignore[attr-defined]
     except ModelError as error:
         sys.exit(_fail(str(error), BAD_MODEL))
-    except Interrupted as error:
-        sys.exit(_fail(str(error), FAILED))
-    except XmachError as error:
+    except (InputError, DataFileError, Diverged) as error:
         sys.exit(_fail(str(error), BAD_INPUT))
+    except XmachError as error:
+        sys.exit(_fail(str(error), FAILED))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(_fail("stopped", FAILED))
     except BrokenPipeError:  # the reader of stdout has gone, as `| head` does

@@ -56,7 +56,8 @@ def repetitions(text: str | None, n_repetitions: int) -> list[int]:
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise ParameterError(f"--only takes repetitions such as 0-7 or 0-3,12; got {text!r}")
-        chosen.update(range(int(first), int(last if dash else first) + 1))
-    if not chosen or max(chosen) >= n_repetitions:
-        raise ParameterError(f"--only {text}: repetitions go from 0 to {n_repetitions - 1}")
+        low, high = int(first), int(last if dash else first)
+        if not low <= high < n_repetitions:
+            raise ParameterError(f"--only {text}: repetitions go from 0 to {n_repetitions - 1}")
+        chosen.update(range(low, high + 1))
     return sorted(chosen)

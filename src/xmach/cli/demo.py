@@ -27,11 +27,11 @@ def demo(
         Path | None, typer.Option("--model", metavar="DIR", help="Keep the model here.", show_default="thrown away")
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Repetitions at a time; 0: one a core.")] = 0,
-    seed: Annotated[int, typer.Option(help="Same seed, same shop and model.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same shop and model.")] = 0,
 ) -> None:
     """Make a shop, train on its query texts, evaluate on a later period, answer a few queries."""
     with tempfile.TemporaryDirectory(prefix="xmach-demo-") as temporary:
-        _run(products, Path(temporary) if model is None else model, workers, seed)
+        _run(products, Path(temporary) / "model" if model is None else model, workers, seed)
 
 
 def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
@@ -54,7 +54,7 @@ def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
         settings = NetworkSettings(hidden=HIDDEN, epochs=EPOCHS, learning_rate=RATE)
         scaler = fit_scaler(saved.features)
         job = plan_training(saved, settings, BUCKETS, REPETITIONS, seed, scaler, features=text.to_dict())
-        store = ModelStore(folder / "model")
+        store = ModelStore(folder)
         store.begin(job.plan, saved.label_counts(), saved.label_names, scaler)
         missing = [r for r in range(REPETITIONS) if not store.has(r)]
         trained = time.monotonic()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -53,15 +53,27 @@ def evaluate(
         "rows_without_labels": result.rows_without_labels,
         "metrics": result.metrics,
     }
-    store.add_evaluation(facts)
+    if len(predictor.models) < store.plan().hashes.n_repetitions:
+        say(f"{len(predictor.models)} of {store.plan().hashes.n_repetitions} repetitions answer: the model is partial")
     if result.rows_without_labels:
         say(f"{result.rows_without_labels} rows have no label: they score 0 and count")
+    unknown = int((data.labels.indices >= predictor.n_labels).sum())
+    if unknown:
+        say(f"{unknown:,} of {data.labels.nnz:,} labels in {file} are unknown to the model: they count as missed")
+    _show(facts, sorted(set(ks)), as_json)
+    try:
+        store.add_evaluation(facts)
+    except OSError as error:
+        say(f"warning: the evaluation is not kept beside the model: {error}")
+
+
+def _show(facts: dict[str, Any], depths: list[int], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(facts))
         return
-    typer.echo(f"{result.rows:,} rows, estimator {name}, {len(predictor.models)} repetitions")
-    depths = sorted(set(ks))
+    metrics = facts["metrics"]
+    typer.echo(f"{facts['rows']:,} rows, estimator {facts['estimator']}, {facts['repetitions']} repetitions")
     typer.echo(f"{'':15}" + "".join(f"{f'@{depth}':>9}" for depth in depths))
-    for metric in dict.fromkeys(key.split("@")[0] for key in result.metrics):
-        cells = "".join(f"{100 * result.metrics[f'{metric}@{depth}']:9.2f}" for depth in depths)
+    for metric in dict.fromkeys(key.split("@")[0] for key in metrics):
+        cells = "".join(f"{100 * metrics[f'{metric}@{depth}']:9.2f}" for depth in depths)
         typer.echo(f"{metric:15}{cells}")

@@ -17,7 +17,7 @@ from xmach.cli.arguments import (
     PartialOption,
 )
 from xmach.cli.choices import EstimatorName, Format, OnError
-from xmach.cli.progress import Meter
+from xmach.cli.progress import Meter, say
 
 _ROWS = 1024  # answered and written at a time
 
@@ -45,6 +45,9 @@ def predict(
     predictor = load(model, verify=not no_verify, allow_partial=allow_partial)
     data = read(file, format, on_error, cache, Width.of_model(ModelStore(model)))
     name = None if estimator is EstimatorName.auto else estimator.value
+    expected = ModelStore(model).plan().hashes.n_repetitions
+    if len(predictor.models) < expected:
+        say(f"{len(predictor.models)} of {expected} repetitions answer: the model is partial")
     with open_answers(out) as answers, Meter("predicting", "rows") as meter:
         for start, stop in row_batches(data.n_rows, _ROWS):
             rows = slice_rows(data.features, start, stop)

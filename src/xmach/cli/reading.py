@@ -29,8 +29,13 @@ class Width(NamedTuple):
     def of_model(cls, store: ModelStore) -> Width:
         """Those of a model."""
         plan, names = store.plan(), store.label_names()
-        labels = None if names is None else [str(name) for name in names]
+        labels = None if names is None else [_text(name) for name in names.tolist()]
         return cls(plan.n_features, labels, plan.hashes.n_labels if labels is None else None)
+
+
+def _text(name: object) -> str:
+    """A label's name as a file would have it: classes that are whole floats are written as whole numbers."""
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
 def read(file: Path, format: Format, on_error: OnError, cache: Path | None, width: Width = Width()) -> Dataset:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -11,16 +10,17 @@ from types import FrameType
 from typing import Any
 
 from xmach.cli.progress import Meter, Watch, say
-from xmach.errors import Interrupted
+from xmach.errors import Interrupted, WorkerDied
 from xmach.evaluation import settle
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
+from xmach.planning import usable_cores
 from xmach.store import ModelStore, load
 from xmach.training import Job, train
 
 
 def choose_executor(name: str, workers: int, tasks: int) -> Executor:
     """The executor of that name; `auto`: a pool where more than one repetition can run at a time."""
-    workers = workers or os.cpu_count() or 1
+    workers = workers or usable_cores()
     if name == "pool" or (name == "auto" and min(workers, tasks) > 1):
         return PoolExecutor(workers)
     return LocalExecutor()
@@ -41,9 +41,13 @@ def train_repetitions(job: Job, repetitions: Sequence[int], executor: Executor, 
         try:
             with stop_on_signals(board), Watch(look):
                 train(job, repetitions, executor, board, store)
-        except Interrupted as error:
+        except (Interrupted, WorkerDied) as error:
+            if isinstance(error, WorkerDied) and not board.should_stop():
+                raise
+            unfinished = sum(not store.has(r) for r in repetitions)
             raise Interrupted(
-                f"{error}; progress is saved in {store.folder}: run the same command again to go on"
+                f"stopped with {unfinished} of {len(repetitions)} repetitions unfinished; {store.folder} keeps what "
+                "was done: run the same command again to go on"
             ) from None
         finally:
             board.close()
@@ -74,7 +78,7 @@ def finish(store: ModelStore, job: Job, estimator: str) -> dict[str, Any]:
     if present < total:
         return facts
     manifest = store.manifest()
-    if manifest is None:
+    if manifest is None or estimator not in ("auto", manifest["estimator"]):
         settled, metrics = settle(load(store.folder, allow_partial=True), job.validation, estimator)
         store.finish(settled.estimator, settled.threshold, metrics)
         manifest = store.manifest()

@@ -34,7 +34,8 @@ def shop(
     """Make a shop: queries, what was bought after them, and a later test period.
 
     Writes products.tsv (id, title); train.jsonl and test.jsonl (query, products, purchases, sessions, seen); and
-    train.xmc.txt and test.xmc.txt, the same rows as hashed text features, for `xmach train`.
+    train.xmc.txt and test.xmc.txt, for `xmach train`: the texts as hashed features, the products as labels, without
+    the counts of purchases and sessions, which that format has no place for.
     """
     from xmach.synthetic import Period, Shop, ShopStatistics
     from xmach.types import row_batches

@@ -12,7 +12,7 @@ import typer
 from xmach.cli.arguments import CacheOption, DataFile, FormatOption, JsonOption, OnErrorOption, layers, repetitions
 from xmach.cli.choices import EstimatorName, ExecutorName, Format, Loss, OnError, Scaling
 from xmach.cli.progress import say
-from xmach.parameters import whole
+from xmach.parameters import MOST_REPETITIONS, whole
 
 
 def train(
@@ -28,6 +28,9 @@ def train(
     learning_rate: Annotated[float, typer.Option(help="Adam's rate at the start; it decays to zero.")] = 2e-3,
     weight_decay: Annotated[float, typer.Option(help="Decoupled weight decay.")] = 0.0,
     dropout: Annotated[float, typer.Option(help="Share of hidden units dropped in training.")] = 0.0,
+    features: Annotated[
+        int | None, typer.Option(min=1, help="The width of svmlight rows, where test files go beyond this one.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 0,
     workers: Annotated[int, typer.Option(help="Repetitions at a time; 0: one a core.")] = 0,
     only: Annotated[str | None, typer.Option(help="Train these repetitions only, such as 0-7.")] = None,
@@ -56,8 +59,9 @@ def train(
     from xmach.training import plan_training
 
     begun = time.monotonic()
-    wanted = repetitions(only, whole("--repetitions", n_repetitions, 1))
+    wanted = repetitions(only, whole("--repetitions", n_repetitions, 1, MOST_REPETITIONS))
     whole("--workers", workers, 0)
+    whole("--seed", seed, 0, 2**63 - 1)
     settings = NetworkSettings(
         hidden=layers(hidden),
         loss="bce" if loss is Loss.bce else "softmax",
@@ -68,7 +72,7 @@ def train(
         dropout=dropout,
     )
     whole("--buckets", buckets, 2, 2**31 - 1)
-    data = read(file, format, on_error, cache)
+    data = read(file, format, on_error, cache, Width(features))
     held_out = None if validation is None else read(validation, format, on_error, cache, Width.of_data(data))
     job = plan_training(
         data, settings, buckets, n_repetitions, seed, fit_scaler(data.features, scaling.value), held_out

@@ -58,6 +58,9 @@ class _JsonLines:
             self._file.write(f'{{"row": {first_row + i}, "labels": {names}, "scores": [{numbers}]}}\n')
 
 
+_EMPTY = pa.schema([("row", pa.int64()), ("labels", pa.list_(pa.string())), ("scores", pa.list_(pa.float32()))])
+
+
 class _Parquet:
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -75,5 +78,6 @@ class _Parquet:
         self._writer.write_table(table)
 
     def __exit__(self, *error: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        if self._writer is None:  # there was no row to answer
+            self._writer = pq.ParquetWriter(self._path, _EMPTY)
+        self._writer.close()

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +23,8 @@ from xmach.types import AnyArray, Rows, SparseRows
 
 FORMAT = 1
 _META, _NAMES = "meta.json", "label_names.arrow"
+_STAGED = ".part"
+_LEFT_SECONDS = 24 * 3600.0
 
 
 class Described(Protocol):
@@ -42,13 +45,22 @@ class Described(Protocol):
 @contextmanager
 def staging(target: Path) -> Iterator[Path]:
     """A fresh folder beside the target, removed in the end unless it was published."""
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}{_STAGED}")
     with file_errors(target):
         temporary.mkdir(parents=True)
+        _sweep(target.parent)
         try:
             yield temporary
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what readers that were killed left; one at work has touched its folder of late."""
+    for left in folder.glob(f".*{_STAGED}"):
+        with suppress(OSError):
+            if time.time() - max(path.stat().st_mtime for path in [left, *left.iterdir()]) > _LEFT_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def publish(temporary: Path, target: Path, fingerprint: str) -> None:

@@ -1,7 +1,8 @@
 """svmlight and libsvm files: `3 1:0.5 7:1.2`, several labels as `1,4,9`, no header.
 
 Labels are integers of any size; their ids are given once all are seen. Feature indices stay as they are, so a file
-that counts from 1 leaves column 0 empty and a test file always fits its training file.
+that counts from 1 leaves column 0 empty, and train and test files agree whichever way they count. A test file may use
+a feature that its training file lacks: say how many there are when training (`n_features`).
 """
 
 from __future__ import annotations

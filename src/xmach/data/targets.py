@@ -54,11 +54,11 @@ _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 
 
 def _is_indicator(rows: Sequence[Any]) -> bool:
-    """Whether lists are rows of a 0/1 matrix: one length above 1, all entries 0 or 1, some entry twice in a row."""
+    """Whether lists are the rows of a 0/1 matrix, as scikit-learn would read them: one length above 1, all 0 or 1."""
     lengths = {len(row) for row in rows}
     if len(lengths) != 1 or lengths.pop() < 2 or any(isinstance(row, set | frozenset) for row in rows):
         return False
-    return all(value in (0, 1) for row in rows for value in row) and any(len(set(row)) < len(row) for row in rows)
+    return all(not isinstance(value, str) and value in (0, 1) for row in rows for value in row)
 
 
 def _from_classes(y: Any, classes: AnyArray | None) -> Targets:

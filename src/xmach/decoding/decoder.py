@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,6 +12,7 @@ from xmach.buckets import UniversalHashes, as_signatures
 from xmach.decoding.estimators import RULES, Rule, as_probabilities, prepare_cells, rule_of
 from xmach.decoding.exact import scan
 from xmach.errors import InputError, ParameterError
+from xmach.planning import usable_cores
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK, check_k, row_batches
 
 Search = Callable[[FloatArray, AnyArray, BoolArray, Rule, int], tuple[FloatArray, IntArray]]
@@ -78,7 +78,7 @@ class Decoder:
         def part(bounds: tuple[int, int]) -> tuple[FloatArray, IntArray]:
             return search(cells[slice(*bounds)], self.signatures, mask, rule, k)
 
-        workers = min(len(cells), (os.cpu_count() or 1) if threads is None else threads)
+        workers = min(len(cells), usable_cores() if threads is None else threads)
         if workers <= 1:
             scores, ids = part((0, len(cells)))
         else:  # the kernels release the GIL

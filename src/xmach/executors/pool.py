@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
+from contextlib import contextmanager
 from typing import TypeVar
 
 from loky import ProcessPoolExecutor
@@ -17,6 +18,8 @@ from xmach.errors import WorkerDied
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+_POLITE = (signal.SIGINT, signal.SIGTERM)
 
 
 class PoolExecutor:
@@ -31,7 +34,9 @@ class PoolExecutor:
             return
         pool = ProcessPoolExecutor(max_workers=min(self.workers, len(specs)), initializer=_prepare_worker)
         try:
-            for future in as_completed([pool.submit(task, spec) for spec in specs]):
+            with _polite_signals_blocked():  # workers are started here and inherit it
+                futures = [pool.submit(task, spec) for spec in specs]
+            for future in as_completed(futures):
                 yield future.result()
         except BrokenProcessPool as error:
             raise WorkerDied(
@@ -42,9 +47,20 @@ class PoolExecutor:
             pool.shutdown(wait=True, kill_workers=True)
 
 
+@contextmanager
+def _polite_signals_blocked() -> Iterator[None]:
+    """Hold SIGINT and SIGTERM back in this thread; they arrive when it is over."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _POLITE)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _prepare_worker() -> None:
-    """Leave Ctrl-C, which reaches the whole process group, to the parent; and end when the parent ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Leave Ctrl-C and SIGTERM, which may reach the whole group, to the parent; and end when the parent ends."""
+    for number in _POLITE:
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
 
 

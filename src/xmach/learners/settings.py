@@ -27,16 +27,16 @@ class NetworkSettings:
     def __post_init__(self) -> None:
         if not isinstance(self.hidden, tuple):
             raise ParameterError(f"hidden must be a tuple of layer widths such as (500,) or (), got {self.hidden!r}")
-        for width in self.hidden:
-            whole("every width in hidden", width, 1)
+        plain: dict[str, Any] = {"hidden": tuple(whole("every width in hidden", width, 1) for width in self.hidden)}
         if self.loss not in get_args(Loss):
             raise ParameterError(f"loss must be one of {', '.join(get_args(Loss))} (or auto), got {self.loss!r}")
-        whole("epochs", self.epochs, 1)
-        whole("batch_size", self.batch_size, 1)
-        whole("patience", self.patience, 1)
-        real("learning_rate", self.learning_rate, 0.0, math.inf, with_low=False)
-        real("weight_decay", self.weight_decay, 0.0, math.inf, with_low=True)
-        real("dropout", self.dropout, 0.0, 1.0, with_low=True)
+        for name in ("epochs", "batch_size", "patience"):
+            plain[name] = whole(name, getattr(self, name), 1)
+        plain["learning_rate"] = real("learning_rate", self.learning_rate, 0.0, math.inf, with_low=False)
+        plain["weight_decay"] = real("weight_decay", self.weight_decay, 0.0, math.inf, with_low=True)
+        plain["dropout"] = real("dropout", self.dropout, 0.0, 1.0, with_low=True)
+        for name, value in plain.items():  # NumPy's numbers, from a grid search, become Python's: a plan is JSON
+            object.__setattr__(self, name, value)
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain values, for a plan."""

@@ -34,9 +34,11 @@ def recall(hits: Hits, k: int) -> DoubleArray:
 
 def ndcg(hits: Hits, k: int) -> DoubleArray:
     """DCG over that of a perfect ranking, which has hits on its first min(|Y|, k) places; a hit gains 1."""
-    discounts = 1 / np.log2(np.arange(2, k + 2))  # (k,): place i = 1..k counts 1 / log2(i + 1)
-    ideal = np.cumsum(discounts)[np.clip(hits.n_true, 1, k) - 1]  # (n,)
-    gained: DoubleArray = hits.places[:, :k] @ discounts
+    places = hits.places[:, :k]  # fewer than k, where there are no more labels
+    depth = min(k, max(places.shape[1], int(hits.n_true.max(initial=1))))  # beyond it nothing can be gained
+    discounts = 1 / np.log2(np.arange(2, depth + 2))  # place i = 1, 2, ... counts 1 / log2(i + 1)
+    ideal = np.cumsum(discounts)[np.clip(hits.n_true, 1, depth) - 1]  # (n,)
+    gained: DoubleArray = places @ discounts[: places.shape[1]]
     return gained / ideal
 
 

@@ -31,9 +31,20 @@ class RankingMetrics:
         self._plain = np.zeros((len(self.names), len(self.ks)))
         self._weighted = np.zeros((len(self.names), len(self.ks)))
 
-    def update(self, true: TrueLabels, ranked: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> None:
-        """Add a batch of rows: their labels, (n, m >= max(ks)) ids best first, and weights, by default 1 a row."""
-        hits = find_hits(true, ranked, self.ks[-1])
+    def update(
+        self,
+        true: TrueLabels,
+        ranked: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        *,
+        exhaustive: bool = False,
+    ) -> None:
+        """Add a batch of rows: their labels, (n, m >= max(ks)) ids best first, and weights, by default 1 a row.
+
+        `exhaustive`: the ranking may have fewer than max(ks) places, because there are no more labels.
+        """
+        places = np.shape(ranked)[1] if exhaustive else self.ks[-1]
+        hits = find_hits(true, ranked, min(places, self.ks[-1]))
         weight = _checked_weights(weights, len(hits.n_true))
         for i, name in enumerate(self.names):
             for j, k in enumerate(self.ks):

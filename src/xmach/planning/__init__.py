@@ -1,6 +1,6 @@
 """Pure numbers: what the paper's theorems promise, and what memory a plan needs."""
 
-from xmach.planning.machine import available_bytes, check_memory, human_bytes
+from xmach.planning.machine import available_bytes, check_memory, human_bytes, usable_cores
 from xmach.planning.memory import (
     inverted_index_bytes,
     network_parameters,
@@ -25,4 +25,5 @@ __all__ = [
     "signature_bytes",
     "training_bytes",
     "unbiased",
+    "usable_cores",
 ]

@@ -60,7 +60,7 @@ def train_repetition(spec: RepetitionSpec) -> Trained:
         load_progress=lambda: None if sink is None else sink.load_progress(r),
         save_progress=lambda state: _save(sink, r, state),
     )
-    with threadpool_limits(1):
+    with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused as a whole
         outcome = spec.learner.train(task)
     if outcome is None:
         return Trained(r, False, None)

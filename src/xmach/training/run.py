@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from xmach.buckets import UniversalHashes
 from xmach.data import Dataset
-from xmach.errors import Interrupted
+from xmach.errors import InputError, Interrupted
 from xmach.executors import Executor
 from xmach.features import Scaler
 from xmach.learners import Learner, NetworkLearner, NetworkSettings, Outcome
-from xmach.planning import available_bytes, check_memory, training_bytes
+from xmach.planning import available_bytes, check_memory, network_parameters, training_bytes
+from xmach.planning.memory import FLOAT_BYTES
 from xmach.training.plan import Plan
 from xmach.training.repetition import RepetitionSpec, train_repetition
 from xmach.types import Monitor, Sink, SparseRows
@@ -44,6 +47,8 @@ def plan_training(
 
     `multilabel=None`: told by whether some row has not exactly one label. `fingerprints=False`: nothing is resumed.
     """
+    _check_rows(data)
+    validation = None if validation is None else _known_labels(validation, data.n_labels)
     plan = Plan(
         hashes=UniversalHashes.draw(data.n_labels, n_buckets, n_repetitions, seed),
         n_features=data.n_features,
@@ -66,7 +71,7 @@ def train(
 
     Raises `Interrupted` when the monitor stopped the work before its end.
     """
-    check_training_memory(job, min(executor.workers, max(1, len(repetitions))))
+    check_training_memory(job, min(executor.workers, max(1, len(repetitions))), 0 if sink else len(repetitions))
     specs = [
         RepetitionSpec(r, job.plan, job.learner, job.data, job.validation, job.scaler, monitor, sink)
         for r in repetitions
@@ -83,19 +88,41 @@ def train(
     return outcomes
 
 
-def check_training_memory(job: Job, workers: int) -> None:
-    """Refuse to start what cannot fit; says what it would need and what to change."""
+def check_training_memory(job: Job, workers: int, models_held: int) -> None:
+    """Refuse to start what cannot fit; `models_held` are kept in memory, as no store takes them."""
     features = job.data.features
     sparse = isinstance(features, SparseRows)
-    needed = workers * training_bytes(
-        job.plan.n_features,
-        job.plan.settings.hidden,
-        job.plan.hashes.n_buckets,
+    shape = (job.plan.n_features, job.plan.settings.hidden, job.plan.hashes.n_buckets)
+    model = FLOAT_BYTES * network_parameters(*shape)
+    best = model if job.validation is not None else 0  # a copy of the best epoch's weights
+    each = training_bytes(
+        *shape,
         job.plan.settings.batch_size,
         sparse=sparse,
         nonzeros_per_row=features.nnz / max(1, features.n_rows) if isinstance(features, SparseRows) else 0.0,
         n_rows=job.data.n_rows,
     )
+    needed = workers * (each + best) + models_held * model
     what = f"training {workers} repetition{'s' if workers > 1 else ''} at a time"
     advice = "train fewer at a time (workers, n_jobs), or with a smaller hidden layer or fewer buckets"
     check_memory(needed, what, advice, available_bytes())
+
+
+def _check_rows(data: Dataset) -> None:
+    """Refuse what nothing can be learnt from."""
+    for count, what in ((data.n_rows, "rows"), (data.n_features, "features"), (data.labels.nnz, "labels in any row")):
+        if count == 0:
+            raise InputError(f"there are no {what} to train on")
+
+
+def _known_labels(validation: Dataset, n_labels: int) -> Dataset:
+    """Validation rows without the labels that training never saw: they have no bucket to be right about."""
+    labels = validation.labels
+    known = labels.indices < n_labels
+    if not known.any():
+        raise InputError("no label of the validation rows occurs among the training labels: are they of the same set?")
+    if known.all():
+        return validation
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])[labels.indptr]
+    kept = SparseRows(indptr, labels.indices[known], labels.values[known], n_labels)
+    return Dataset(validation.features, kept, weights=validation.weights)
