@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xmach.training import Plan
 
 QUERIES, TEST_QUERIES = 60_000, 5_000
-BUCKETS, REPETITIONS, HIDDEN, EPOCHS, RATE = 1000, 8, (256,), 5, 4e-3
+FEATURES, BUCKETS, REPETITIONS, HIDDEN, EPOCHS, RATE = 30_000, 1000, 8, (256,), 4, 5e-3
 SHOWN = 4  # queries answered at the end
 
 
@@ -45,7 +45,7 @@ def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
 
     begun = time.monotonic()
     say(f"making a shop of {n_products:,} products, {QUERIES:,} queries with their purchases, and a later test period")
-    shop, text = Shop(n_products, seed), HashedText()
+    shop, text = Shop(n_products, seed), HashedText(FEATURES)
     data = _training_rows([query for chunk in shop.queries(QUERIES, "train") for query in chunk], text, shop)
     test_queries = [query for chunk in shop.queries(TEST_QUERIES, "test") for query in chunk]
     say(f"training {REPETITIONS} classifiers of {BUCKETS} buckets on the texts of {data.n_rows:,} queries and titles")
