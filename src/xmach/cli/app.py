@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Annotated, cast
 
@@ -19,6 +20,7 @@ from xmach.errors import DataFileError, Diverged, InputError, ModelError, XmachE
 from xmach.version import __version__
 
 FAILED, BAD_INPUT, BAD_MODEL = 1, 2, 3
+_INTERRUPTED = 130  # what typer makes of Ctrl-C
 # by way of its subclass, because some versions of typer bring a click of their own
 _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 
@@ -47,6 +49,7 @@ def about(
 
 def main() -> None:
     """Run the command line and exit with 0 done, 2 bad usage or input, 3 model unusable, 1 anything else."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C; training saves where it is first
     try:
         code = app(standalone_mode=False)
     except _UsageError as error:
@@ -58,12 +61,14 @@ def main() -> None:
     except XmachError as error:
         sys.exit(_fail(str(error), FAILED))
     except (KeyboardInterrupt, typer.Abort):
-        sys.exit(_fail("stopped", FAILED))
+        code = _INTERRUPTED
     except BrokenPipeError:  # the reader of stdout has gone, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
     except OSError as error:
         sys.exit(_fail(str(error), FAILED))
+    if code == _INTERRUPTED:
+        sys.exit(_fail("stopped", FAILED))
     sys.exit(code if isinstance(code, int) else 0)
 
 
