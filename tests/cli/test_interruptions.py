@@ -16,7 +16,10 @@ from tests.conftest import made_up
 
 from xmach.data import write_xmc
 
-SETTINGS = ["--buckets", "50", "--repetitions", "4", "--hidden", "200", "--epochs", "12", "--dropout", "0.2"]
+SETTINGS = ["--buckets", "50", "--repetitions", "4", "--hidden", "200", "--dropout", "0.2"]
+
+
+LOCAL, POOL = ("--executor", "local"), ("--executor", "pool", "--workers", "2")
 
 
 @pytest.fixture
@@ -51,14 +54,14 @@ def wait_for_progress(model: Path, process: subprocess.Popen[str]) -> None:
 
 
 def killed(file: Path, model: Path, times: int, options: tuple[str, ...], seed: int) -> int:
-    """Start training and kill it, again and again; how many kills hit a process that was still at work."""
+    """Start training and kill it, again and again; how many kills hit a training that was not finished."""
     moments, hits = random.Random(seed), 0
     for _ in range(times):
         process = start(file, model, *options)
         if moments.random() < 0.7:  # most kills in the middle of training, some while it starts
             wait_for_progress(model, process)
         time.sleep(moments.uniform(0.0, 1.2))
-        hits += process.poll() is None
+        hits += process.poll() is None and not (model / "manifest.json").exists()
         process.kill()
         finish(process)
     return hits
@@ -67,21 +70,21 @@ def killed(file: Path, model: Path, times: int, options: tuple[str, ...], seed: 
 @pytest.mark.parametrize(
     ("times", "options"),
     [
-        pytest.param(3, ("--executor", "local"), id="local"),
-        pytest.param(3, ("--executor", "pool", "--workers", "2"), id="pool"),
-        pytest.param(10, ("--executor", "local"), id="local, ten times", marks=pytest.mark.slow),
-        pytest.param(10, ("--executor", "pool", "--workers", "2"), id="pool, ten times", marks=pytest.mark.slow),
+        pytest.param(3, (*LOCAL, "--epochs", "12"), id="local"),
+        pytest.param(3, (*POOL, "--epochs", "12"), id="pool"),
+        pytest.param(10, (*LOCAL, "--epochs", "100"), id="local, ten times", marks=pytest.mark.slow),
+        pytest.param(10, (*POOL, "--epochs", "150"), id="pool, ten times", marks=pytest.mark.slow),
     ],
 )
 def test_killed_and_resumed_is_the_same_bytes(file: Path, tmp_path: Path, times: int, options: tuple[str, ...]) -> None:
     assert finish(start(file, tmp_path / "undisturbed", *options))[0] == 0
-    assert killed(file, tmp_path / "killed", times, options, seed=times) >= 1
+    assert killed(file, tmp_path / "killed", times, options, seed=times) >= 0.8 * times
     assert finish(start(file, tmp_path / "killed", *options))[0] == 0
     assert digest(tmp_path / "killed") == digest(tmp_path / "undisturbed")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("options", [("--executor", "local"), ("--executor", "pool", "--workers", "2")])
+@pytest.mark.parametrize("options", [(*LOCAL, "--epochs", "12"), (*POOL, "--epochs", "12")], ids=["local", "pool"])
 def test_a_polite_signal_saves_and_says_how_to_go_on(
     file: Path, tmp_path: Path, number: signal.Signals, options: tuple[str, ...]
 ) -> None:
@@ -103,7 +106,7 @@ def test_a_signal_to_the_whole_group_while_workers_start(file: Path, tmp_path: P
     """As a terminal's Ctrl-C or a scheduler sends it; the moment sweeps over the start of the workers."""
     for delay in (0.0, 0.7, 1.5):
         model = tmp_path / f"model {delay}"
-        process = start(file, model, "--executor", "pool", "--workers", "2", group=True)
+        process = start(file, model, *POOL, "--epochs", "12", group=True)
         while process.poll() is None and not (model / "plan.json").exists():
             time.sleep(0.02)
         time.sleep(delay)
