@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import murmurhash3_32
 
 from xmach.errors import InputError, ParameterError
 from xmach.features.words import words_of
@@ -114,6 +113,10 @@ class HashedText:
         return tokens
 
     def _columns(self, tokens: list[str]) -> list[int]:
+        from sklearn.utils import (
+            murmurhash3_32,
+        )  # here: scikit-learn takes two seconds to import, which no command needs
+
         return [murmurhash3_32(token, 0, True) % self.n_features for token in tokens]
 
     def _count(self, keys: IntArray, n_rows: int) -> SparseRows:

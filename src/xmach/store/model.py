@@ -47,7 +47,8 @@ class ModelStore:
         Of two jobs that begin in one folder at once, one writes the plan and the other compares; it is never replaced.
         """
         try:
-            if self.folder.exists() and not ((self.folder / PLAN).exists() or self._is_free()):
+            # in this order: whoever finds the folder in use finds the plan that was written first
+            if self.folder.exists() and not (self._is_free() or (self.folder / PLAN).exists()):
                 raise PlanMismatch(f"{self.folder} is there already and is no model folder; choose another")
             write_json(self.folder / PLAN, {"format": FORMAT, **plan.to_dict()}, exclusive=True)
         except FileExistsError:
