@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,17 +17,18 @@ from xmach.data.arrays import as_rows, check_structure
 from xmach.data.targets import Targets, encode_targets
 from xmach.decoding import ESTIMATORS
 from xmach.errors import InputError, NotEnoughMemory, ParameterError
+from xmach.estimator.fitting import dataset_of, is_text, predictor_of, stored_names, train_in_memory
 from xmach.evaluation import settle
-from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
+from xmach.executors import Executor, LocalExecutor, PoolExecutor
 from xmach.features import HashedText, fit_scaler
-from xmach.learners import NetworkSettings, Outcome
+from xmach.learners import NetworkSettings
 from xmach.metrics import precision_at_k
 from xmach.parameters import MOST_REPETITIONS, real, whole
 from xmach.planning import usable_cores
 from xmach.predictor import Predictor, text_rows
 from xmach.store import replacing
-from xmach.training import Job, plan_training, train
-from xmach.types import AnyArray, DoubleArray, FloatArray, Rows, TopK, take_rows
+from xmach.training import plan_training
+from xmach.types import DoubleArray, FloatArray, Rows, TopK
 
 _DENSE_CELLS = 2**27  # the most entries that `predict_proba` gives: 1 GiB of float64
 
@@ -115,7 +115,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         text = HashedText() if self.features == "text" else None
         rows = self._rows(X, text, first=True)
         targets = encode_targets(y)
-        data = _dataset(rows, targets, sample_weight)
+        data = dataset_of(rows, targets, sample_weight)
         seed = self._seed()
         data, validation = self._split(data, targets, text, seed)
         if self.n_buckets > data.n_labels:
@@ -129,10 +129,10 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             data, settings, self.n_buckets, self.n_repetitions, seed, scaler, validation,
             multilabel=targets.multilabel, features=None if text is None else text.to_dict(), fingerprints=False,
         )  # fmt: skip
-        outcomes = [outcome for _, outcome in sorted(_train_in_memory(job, self._executor()).items())]
+        outcomes = [outcome for _, outcome in sorted(train_in_memory(job, self._executor()).items())]
         self.history_ = [outcome.history for outcome in outcomes]
         self.classes_ = targets.classes
-        trained = _predictor(job, [outcome.model for outcome in outcomes], text, targets)
+        trained = predictor_of(job, [outcome.model for outcome in outcomes], text, targets)
         self.predictor_, _ = settle(trained, validation, self.estimator)
         self._plan, self._form = job.plan, targets.form
         if text is not None:
@@ -178,7 +178,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             if len(self.validation) != 2:
                 raise ParameterError(f"validation must be a fraction or (X, y), got {len(self.validation)} things")
             X, y = self.validation
-            return data, _dataset(self._rows(X, text), encode_targets(y, targets.classes), None)
+            return data, dataset_of(self._rows(X, text), encode_targets(y, targets.classes), None)
         share = real("validation", self.validation, 0.0, 1.0, with_low=False)
         held_out = round(share * data.n_rows)
         if not 0 < held_out < data.n_rows:
@@ -251,7 +251,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Write the model into a folder for `xmach.load` and the commands; `overwrite` replaces a model there."""
         predictor = self._fitted()
         with replacing(Path(folder), overwrite) as store:
-            store.begin(self._plan, predictor.label_counts, _stored_names(self.classes_), predictor.scaler)
+            store.begin(self._plan, predictor.label_counts, stored_names(self.classes_), predictor.scaler)
             for r, (model, history) in enumerate(zip(predictor.models, self.history_, strict=True)):
                 store.put(r, model, history)
             store.finish(predictor.estimator, predictor.threshold, {})
@@ -267,7 +267,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """X as checked rows; the first time its width and column names are remembered."""
         if text is not None:
             return text_rows(X, text)
-        if _is_text(X):
+        if is_text(X):
             raise InputError("X is a list of texts: give MACHClassifier features='text', or vectorise the texts first")
         check_structure(X)
         checked = validate_data(
@@ -281,62 +281,3 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         tags.input_tags.string = tags.input_tags.one_d_array = self.features == "text"
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _is_text(X: Any) -> bool:
-    """Whether X is a list, an array or a Series of str."""
-    flat = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
-    return flat and len(X) > 0 and isinstance(next(iter(X)), str)
-
-
-def _dataset(rows: Rows, targets: Targets, sample_weight: Any) -> Dataset:
-    """The rows to learn from; rows of weight 0 are left out, as if they had not been given."""
-    labels = targets.labels
-    if rows.shape[0] != labels.n_rows:
-        raise InputError(f"X has {rows.shape[0]} rows, y has {labels.n_rows}: inconsistent numbers of samples")
-    if sample_weight is None:
-        return Dataset(rows, labels)
-    weights = _check_sample_weight(
-        sample_weight, np.empty((labels.n_rows, 1)), dtype=np.float32, ensure_non_negative=True
-    )
-    used = np.flatnonzero(weights)
-    if not len(used):
-        raise InputError("sample_weight is zero for every row: there is nothing to learn from")
-    if len(used) == labels.n_rows:
-        return Dataset(rows, labels, weights=weights)
-    return Dataset(take_rows(rows, used), labels.take(used), weights=weights[used])
-
-
-def _stored_names(classes: AnyArray) -> AnyArray | None:
-    """Class names, or None where they are just 0..K-1."""
-    plain = classes.dtype.kind in "iu" and bool(np.array_equal(classes, np.arange(len(classes))))
-    return None if plain else classes
-
-
-def _train_in_memory(job: Job, executor: Executor) -> dict[int, Outcome]:
-    """Train every repetition and hold the models; worker processes share one copy of the rows in a temporary folder."""
-    repetitions = list(range(job.plan.hashes.n_repetitions))
-    board = Board.for_repetitions(repetitions)
-    try:
-        if executor.workers == 1:
-            return train(job, repetitions, executor, board)
-        with tempfile.TemporaryDirectory(prefix="xmach-") as folder:
-            data = job.data.save(Path(folder) / "data")
-            validation = None if job.validation is None else job.validation.save(Path(folder) / "validation")
-            shared = Job(job.plan, job.learner, data, validation, job.scaler)
-            return train(shared, repetitions, executor, board)
-    finally:
-        board.close()
-
-
-def _predictor(job: Job, models: Sequence[Any], text: HashedText | None, targets: Targets) -> Predictor:
-    return Predictor(
-        models=tuple(models),
-        hashes=job.plan.hashes,
-        scaler=job.scaler,
-        label_counts=job.data.label_counts(),
-        label_names=targets.classes,
-        text=text,
-        multilabel=targets.multilabel,
-        mean_labels=job.plan.mean_labels,
-    )

@@ -1,0 +1,81 @@
+"""Fitting in memory: from checked rows and targets to models, without a model folder."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight
+
+from xmach.data import Dataset
+from xmach.data.targets import Targets
+from xmach.errors import InputError
+from xmach.executors import Board, Executor
+from xmach.features import HashedText
+from xmach.learners import Outcome
+from xmach.predictor import Predictor
+from xmach.training import Job, train
+from xmach.types import AnyArray, BucketModel, Rows, take_rows
+
+
+def is_text(X: Any) -> bool:
+    """Whether X is a list, an array or a Series of str."""
+    flat = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
+    return flat and len(X) > 0 and isinstance(next(iter(X)), str)
+
+
+def dataset_of(rows: Rows, targets: Targets, sample_weight: Any) -> Dataset:
+    """The rows to learn from; rows of weight 0 are left out, as if they had not been given."""
+    labels = targets.labels
+    if rows.shape[0] != labels.n_rows:
+        raise InputError(f"X has {rows.shape[0]} rows, y has {labels.n_rows}: inconsistent numbers of samples")
+    if sample_weight is None:
+        return Dataset(rows, labels)
+    weights = _check_sample_weight(
+        sample_weight, np.empty((labels.n_rows, 1)), dtype=np.float32, ensure_non_negative=True
+    )
+    used = np.flatnonzero(weights)
+    if not len(used):
+        raise InputError("sample_weight is zero for every row: there is nothing to learn from")
+    if len(used) == labels.n_rows:
+        return Dataset(rows, labels, weights=weights)
+    return Dataset(take_rows(rows, used), labels.take(used), weights=weights[used])
+
+
+def stored_names(classes: AnyArray) -> AnyArray | None:
+    """Class names, or None where they are just 0..K-1."""
+    plain = classes.dtype.kind in "iu" and bool(np.array_equal(classes, np.arange(len(classes))))
+    return None if plain else classes
+
+
+def train_in_memory(job: Job, executor: Executor) -> dict[int, Outcome]:
+    """Train every repetition and hold the models; worker processes share one copy of the rows in a temporary folder."""
+    repetitions = list(range(job.plan.hashes.n_repetitions))
+    board = Board.for_repetitions(repetitions)
+    try:
+        if executor.workers == 1:
+            return train(job, repetitions, executor, board)
+        with tempfile.TemporaryDirectory(prefix="xmach-") as folder:
+            data = job.data.save(Path(folder) / "data")
+            validation = None if job.validation is None else job.validation.save(Path(folder) / "validation")
+            shared = Job(job.plan, job.learner, data, validation, job.scaler)
+            return train(shared, repetitions, executor, board)
+    finally:
+        board.close()
+
+
+def predictor_of(job: Job, models: Sequence[BucketModel], text: HashedText | None, targets: Targets) -> Predictor:
+    """The predictor of trained models; estimator and threshold are still to be settled."""
+    return Predictor(
+        models=tuple(models),
+        hashes=job.plan.hashes,
+        scaler=job.scaler,
+        label_counts=job.data.label_counts(),
+        label_names=targets.classes,
+        text=text,
+        multilabel=targets.multilabel,
+        mean_labels=job.plan.mean_labels,
+    )
