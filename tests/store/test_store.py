@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,7 +28,7 @@ from xmach.executors import LocalExecutor
 from xmach.features import fit_scaler
 from xmach.learners import NetworkSettings
 from xmach.store import ModelStore, replacing
-from xmach.store.atomic import write_atomically
+from xmach.store.atomic import _MACHINE, remove_abandoned, write_atomically
 from xmach.training import Job, plan_training, train
 from xmach.types import FloatArray, Progress, Rows
 
@@ -239,6 +241,21 @@ def test_several_jobs_may_finish_at_once(model: Path) -> None:
         ]
     assert [job.exception() for job in finished] == [None] * 40
     assert (model / "manifest.json").read_bytes() == before
+
+
+def test_what_killed_writers_left_is_removed_and_what_live_ones_write_is_not(model: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    (model / "progress").mkdir()
+    live, dead, elsewhere, old = (
+        model / "progress" / f".repetition-000.safetensors.{machine}-{process}-0123.part"
+        for machine, process in ((_MACHINE, os.getpid()), (_MACHINE, ended.pid), ("beef", 1), ("cafe", 1))
+    )
+    for path in (live, dead, elsewhere, old):
+        path.write_text("half a file")
+    os.utime(old, (0, 0))
+    remove_abandoned(model)
+    assert [path.exists() for path in (live, dead, elsewhere, old)] == [True, False, True, False]
 
 
 def test_an_interrupted_replacement_keeps_the_old_model(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

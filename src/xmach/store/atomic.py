@@ -6,10 +6,16 @@ import errno
 import hashlib
 import json
 import os
+import re
+import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+_MACHINE = f"{uuid.getnode():x}"
+_SILENT_SECONDS = 24 * 3600.0
 
 
 def write_atomically(path: Path, write: Callable[[Path], None], exclusive: bool = False) -> None:
@@ -18,7 +24,8 @@ def write_atomically(path: Path, write: Callable[[Path], None], exclusive: bool 
     `exclusive`: raise FileExistsError where there is a file of that name already.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")  # unique to the attempt: duplicates may race
+    # unique to the attempt, as duplicates may race; machine and process tell whether it was abandoned
+    temporary = path.with_name(f".{path.name}.{_MACHINE}-{os.getpid()}-{uuid.uuid4().hex}.part")
     try:
         write(temporary)
         temporary.chmod(0o666 & ~_umask())  # safetensors makes files that only their owner can read
@@ -32,6 +39,28 @@ def write_atomically(path: Path, write: Callable[[Path], None], exclusive: bool 
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove the temporary files below a folder whose writers are gone: killed here, or silent elsewhere for a day."""
+    for left in folder.rglob(".*.part"):
+        writer = re.search(r"\.([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.part$", left.name)
+        if writer is None or not left.is_file():  # none of ours
+            continue
+        with suppress(FileNotFoundError):
+            young = time.time() - left.stat().st_mtime < _SILENT_SECONDS
+            if not (_is_alive(int(writer[2])) if writer[1] == _MACHINE else young):
+                left.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
 
 
 def _link(source: Path, path: Path) -> None:

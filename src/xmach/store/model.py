@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,7 +18,7 @@ import numpy as np
 from xmach.errors import ModelCorrupt, ModelFormatUnsupported, ModelMissing, NotStorable, PlanMismatch
 from xmach.features import Scaler
 from xmach.models import NetworkModel
-from xmach.store.atomic import sha256_of, write_json
+from xmach.store.atomic import remove_abandoned, sha256_of, write_json
 from xmach.store.names import read_names, write_names
 from xmach.store.tensors import read_tensors, write_tensors
 from xmach.training import Plan
@@ -28,7 +27,6 @@ from xmach.types import AnyArray, BucketModel, IntArray
 FORMAT = 1
 PLAN, MANIFEST, LABELS, METRICS = "plan.json", "manifest.json", "labels.arrow", "metrics.json"
 COUNTS, IDF = "label_counts.safetensors", "features/idf.safetensors"
-_LEFTOVER_SECONDS = 3600.0  # a temporary file older than this has no writer any more
 
 
 @dataclass(frozen=True)
@@ -143,10 +141,7 @@ class ModelStore:
         """Remove checkpoints and leftovers of a model that is complete."""
         for r in self.present():
             self._progress_path(r).unlink(missing_ok=True)
-        for leftover in self.folder.rglob(".*.part"):  # of writers that were killed; a live one is younger
-            with suppress(FileNotFoundError):
-                if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
-                    leftover.unlink()
+        remove_abandoned(self.folder)
         with suppress(OSError):  # not there, or another job is still writing into it
             (self.folder / "progress").rmdir()
 
