@@ -32,7 +32,9 @@ class PoolExecutor:
         """The result of each spec as it comes, in the order of completion; the first failure ends the run."""
         if not specs:
             return
-        pool = ProcessPoolExecutor(max_workers=min(self.workers, len(specs)), initializer=_prepare_worker)
+        pool = ProcessPoolExecutor(
+            max_workers=min(self.workers, len(specs)), initializer=_prepare_worker, initargs=(os.getpid(),)
+        )
         try:
             with _polite_signals_blocked():  # workers are started here and inherit it
                 futures = [pool.submit(task, spec) for spec in specs]
@@ -57,11 +59,11 @@ def _polite_signals_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _prepare_worker() -> None:
+def _prepare_worker(parent: int) -> None:
     """Leave Ctrl-C and SIGTERM, which may reach the whole group, to the parent; and end when the parent ends."""
     for number in _POLITE:
         signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
 
 
 def _end_with_parent(parent: int) -> None:
