@@ -16,7 +16,7 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,dev]'
 	@touch $@
 
 setup: $(VENV)/.installed

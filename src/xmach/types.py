@@ -5,7 +5,7 @@ Letters in shape comments: n rows, d features, K labels, B buckets, R repetition
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -121,6 +121,20 @@ class BucketModel(Protocol):
 
     def arrays(self) -> dict[str, FloatArray]:
         """The model as named arrays."""
+
+
+class TextRows(Protocol):
+    """Makes sparse rows of texts."""
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as JSON values: equal settings, equal rows."""
+
+    def transform(self, texts: Sequence[str]) -> SparseRows:
+        """One row a text."""
 
 
 class Sink(Protocol):

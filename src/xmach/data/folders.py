@@ -19,7 +19,7 @@ from xmach.data.lines import file_errors
 from xmach.data.names import MappedNames, write_names
 from xmach.data.npy import map_array, save_array
 from xmach.errors import DataFileError, DataFileMissing
-from xmach.types import AnyArray, Rows, SparseRows
+from xmach.types import AnyArray, FloatArray, Rows, SparseRows
 
 FORMAT = 1
 _META, _NAMES = "meta.json", "label_names.arrow"
@@ -110,16 +110,10 @@ def read(folder: Path, *, in_memory: bool) -> dict[str, Any]:
     """The fields of a saved dataset; `in_memory` copies them and forgets the folder."""
     meta = _read_meta(folder)
     names: Sequence[str] | None = None
-    weights: AnyArray | None = None
     try:
-        features: Rows
-        if (folder / "features.npy").exists():
-            features = map_array(folder / "features.npy", in_memory=in_memory)
-        else:
-            features = read_sparse(folder, "features", meta["n_features"], in_memory=in_memory)
+        features = read_features(folder, meta["n_features"], in_memory=in_memory)
         labels = read_sparse(folder, "labels", meta["n_labels"], in_memory=in_memory)
-        if (folder / "weights.npy").exists():
-            weights = map_array(folder / "weights.npy", in_memory=in_memory)
+        weights = read_weights(folder, in_memory=in_memory)
         if (folder / _NAMES).exists():
             names = MappedNames(folder / _NAMES)
     except (ValueError, KeyError, OSError, EOFError) as error:  # pyarrow's errors are ValueErrors too
@@ -133,6 +127,20 @@ def read(folder: Path, *, in_memory: bool) -> dict[str, Any]:
         "skipped": meta["skipped"],
         "stored_fingerprint": meta["fingerprint"],
     }
+
+
+def read_features(folder: Path, n_features: int, *, in_memory: bool = False) -> Rows:
+    """The features of a folder, dense or sparse."""
+    if (folder / "features.npy").exists():
+        dense: FloatArray = map_array(folder / "features.npy", in_memory=in_memory)
+        return dense
+    return read_sparse(folder, "features", n_features, in_memory=in_memory)
+
+
+def read_weights(folder: Path, *, in_memory: bool = False) -> FloatArray | None:
+    """The weights of the rows in a folder; None where they have none."""
+    path = folder / "weights.npy"
+    return map_array(path, in_memory=in_memory) if path.exists() else None
 
 
 def read_sparse(folder: Path, part: str, n_columns: int, *, in_memory: bool = False) -> SparseRows:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from xmach.data.lines import Chunk, first_line
+from xmach.data.lines import ProgressHandler, first_line
 from xmach.data.options import ReadOptions
 from xmach.data.rows import Batch, FaultHandler
 from xmach.data.svmlight import SvmlightReader, looks_like_svmlight
@@ -19,7 +19,7 @@ from xmach.types import Int32Array, IntArray
 class Reader(Protocol):
     """Reads one file: first all batches, then what can be said of the whole."""
 
-    def batches(self, chunks: Iterator[Chunk], report: FaultHandler) -> Iterator[Batch]:
+    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
         """The rows of the file; a fault is reported, and its row left out."""
 
     @property

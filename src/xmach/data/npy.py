@@ -12,10 +12,11 @@ from xmach.types import AnyArray
 
 
 class NpyAppender:
-    """A one-dimensional .npy file; its header gets the final length on closing."""
+    """A .npy file of numbers, or of rows of some width; its header gets the final length on closing."""
 
-    def __init__(self, path: Path, dtype: npt.DTypeLike) -> None:
+    def __init__(self, path: Path, dtype: npt.DTypeLike, width: int | None = None) -> None:
         self._dtype = np.dtype(dtype)
+        self._row_shape = () if width is None else (width,)
         self._length = 0
         self._file = path.open("wb")
         self._header_bytes = self._write_header()
@@ -42,7 +43,8 @@ class NpyAppender:
             self._file.close()
 
     def _write_header(self) -> int:
-        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": (self._length,)}
+        descr = np.lib.format.dtype_to_descr(self._dtype)
+        header = {"descr": descr, "fortran_order": False, "shape": (self._length, *self._row_shape)}
         np.lib.format.write_array_header_1_0(self._file, header)
         return self._file.tell()
 

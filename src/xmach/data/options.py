@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 from xmach.errors import ParameterError
+from xmach.types import TextRows
 
 OnError: TypeAlias = Literal["stop", "skip"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are what. Where a table has no header, columns are called 0, 1, 2, ..."""
+
+    text: tuple[str, ...] = ()  # several are joined by a blank; () : the rows are numbers
+    labels: str | None = None  # None: the column `labels` or `label`, where there is one
+    features: tuple[str, ...] = ()  # numbers; (): without text, every column that is nothing else
+    weight: str | None = None
+    label_separator: str | None = None  # None: a cell of text is one label
+    header: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """The columns as JSON values."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Columns:
+        """The inverse of `to_dict`."""
+        plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return cls(**plain)
 
 
 @dataclass(frozen=True)
@@ -19,6 +43,10 @@ class ReadOptions:
     n_features: int | None = None
     n_labels: int | None = None
     label_names: Sequence[str] | None = None
+    columns: Columns = field(default_factory=Columns)  # of tables
+    text: TextRows | None = None  # what makes rows of text
+    label_file: Path | None = None  # where a format keeps labels apart from features
+    with_labels: bool = True  # False: rows to be answered, which need have none
 
     def __post_init__(self) -> None:
         if self.on_error not in ("stop", "skip"):

@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +17,18 @@ import numpy as np
 from xmach.data import folders
 from xmach.data.dataset import Dataset
 from xmach.data.formats import READERS, Reader, resolve_format
-from xmach.data.lines import ProgressHandler, file_errors, line_chunks
+from xmach.data.lines import ProgressHandler, file_errors
 from xmach.data.names import names_digest
 from xmach.data.npy import NpyAppender, map_array
-from xmach.data.options import OnError, ReadOptions
+from xmach.data.options import Columns, OnError, ReadOptions
 from xmach.data.rows import Batch, Fault, row_order
 from xmach.errors import DataFileError, DataFileMissing
+from xmach.types import AnyArray, TextRows
 
-READER_VERSION = 1  # part of the cache key: raise it when the same file would read differently
+READER_VERSION = 2  # part of the cache key: raise it when the same file would read differently
 _ROWS = 1 << 16  # rows whose labels get their ids at a time
+_NO_INTS = np.zeros(0, np.int64)
+_NO_ROWS = Batch(_NO_INTS, _NO_INTS, _NO_INTS, _NO_INTS, np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 def read_dataset(
@@ -35,15 +39,22 @@ def read_dataset(
     n_features: int | None = None,
     label_names: Sequence[str] | None = None,
     n_labels: int | None = None,
+    columns: Columns | None = None,
+    text: TextRows | None = None,
+    label_file: str | os.PathLike[str] | None = None,
+    with_labels: bool = True,
     cache: str | os.PathLike[str] | None = None,
     progress: ProgressHandler | None = None,
 ) -> Dataset:
     """Read a data file; with a `cache` folder the result is memory-mapped from there, and read only once.
 
-    `n_features`, `n_labels` and `label_names` are those of the model that the rows are for. With `on_error="skip"` bad
-    rows are dropped and counted in `Dataset.skipped`; a bad header, or a damaged file, is an error all the same.
+    `n_features`, `n_labels` and `label_names` are those of the model that the rows are for. `columns` says what is
+    what in a table, `text` makes rows of its texts, `label_file` holds the labels where a format keeps them apart;
+    `with_labels=False` reads rows that need have no labels. With `on_error="skip"` bad rows are dropped and counted
+    in `Dataset.skipped`; a bad header, or a damaged file, is an error all the same.
     """
-    options = ReadOptions(on_error, n_features, n_labels, label_names)
+    apart = None if label_file is None else Path(label_file)
+    options = ReadOptions(on_error, n_features, n_labels, label_names, columns or Columns(), text, apart, with_labels)
     source = Path(path)
     name = resolve_format(source, format)
     if cache is None:
@@ -62,13 +73,18 @@ def read_dataset(
 
 
 def _cache_key(source: Path, name: str, options: ReadOptions) -> str:
-    """A name that changes with the file, the format, the options and the reader."""
-    with file_errors(source):
-        status = source.stat()
-    file = [str(source.absolute()), status.st_size, status.st_mtime_ns]
-    names = names_digest(options.label_names)
-    facts = [READER_VERSION, *file, name, options.on_error, options.n_features, options.n_labels, names]
+    """A name that changes with the files, the format, the options and the reader."""
+    files = [_identity(file) for file in (source, options.label_file) if file is not None]
+    facts = [READER_VERSION, files, name, options.on_error, options.n_features, options.n_labels]
+    facts += [names_digest(options.label_names), options.columns.to_dict(), options.with_labels]
+    facts.append(None if options.text is None else options.text.to_dict())
     return f"{source.name.split('.')[0]}-{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]}"
+
+
+def _identity(file: Path) -> list[str | int]:
+    with file_errors(file):
+        status = file.stat()
+    return [str(file.absolute()), status.st_size, status.st_mtime_ns]
 
 
 def _set_aside(target: Path) -> None:
@@ -86,14 +102,15 @@ def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress
 
     def report(fault: Fault) -> None:
         if options.on_error == "stop" or fault.rows_lost == 0:
-            raise DataFileError(source, fault.line, fault.message, fault.column)
+            raise DataFileError(fault.file or source, fault.line, fault.message, fault.column)
         skipped[fault.reason] += fault.rows_lost
 
-    _write_batches(folder, reader.batches(line_chunks(source, progress), report))
+    _write_batches(folder, reader.batches(source, report, progress))
     _write_label_ids(folder, reader)
-    features = folders.read_sparse(folder, "features", reader.n_features)
+    features = folders.read_features(folder, reader.n_features)
     labels = folders.read_sparse(folder, "labels", reader.n_labels)
-    dataset = Dataset(features, labels, reader.label_names, skipped=dict(skipped))
+    weights = folders.read_weights(folder)
+    dataset = Dataset(features, labels, reader.label_names, weights, skipped=dict(skipped))
     folders.write_meta(folder, dataset)
     return dataset.fingerprint
 
@@ -101,37 +118,50 @@ def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress
 def _write_batches(folder: Path, batches: Iterator[Batch]) -> None:
     """The features as they will stay, the labels as the file writes them."""
     with ExitStack() as files:
+        opened: dict[str, NpyAppender] = {}
 
-        def appender(name: str, dtype: type[np.generic]) -> NpyAppender:
-            return files.enter_context(NpyAppender(folder / f"{name}.npy", dtype))
+        def append(name: str, dtype: type[np.generic], values: AnyArray) -> None:
+            if name not in opened:
+                width = values.shape[1] if values.ndim == 2 else None
+                opened[name] = files.enter_context(NpyAppender(folder / f"{name}.npy", dtype, width))
+            opened[name].append(values)
 
-        feature_ends = appender("features-indptr", np.int64)
-        features, values = appender("features-indices", np.int32), appender("features-values", np.float32)
-        label_ends, labels = appender("labels-indptr", np.int64), appender("labels-raw", np.int64)
-        feature_ends.append(np.zeros(1, np.int64))
-        label_ends.append(np.zeros(1, np.int64))
         n_features = n_labels = 0  # written so far
-        for batch in batches:
-            feature_ends.append(n_features + np.cumsum(batch.feature_counts))
-            label_ends.append(n_labels + np.cumsum(batch.label_counts))
-            n_features += len(batch.features)
+        append("labels-indptr", np.int64, np.zeros(1, np.int64))
+        for batch in chain(batches, [_NO_ROWS]):  # a file without rows has its arrays, too
+            append("labels-indptr", np.int64, n_labels + np.cumsum(batch.label_counts))
             n_labels += len(batch.labels)
-            features.append(batch.features)
-            values.append(batch.values)
-            labels.append(batch.labels)
+            append("labels-raw", np.int64, batch.labels)
+            counts = np.ones(len(batch.labels), np.float32) if batch.label_values is None else batch.label_values
+            append("labels-counts", np.float32, counts)
+            if batch.weights is not None:
+                append("weights", np.float32, batch.weights)
+            if batch.dense is not None:
+                append("features", np.float32, batch.dense)
+            if "features" in opened:
+                continue
+            if "features-indptr" not in opened:
+                append("features-indptr", np.int64, np.zeros(1, np.int64))
+            append("features-indptr", np.int64, n_features + np.cumsum(batch.feature_counts))
+            n_features += len(batch.features)
+            append("features-indices", np.int32, batch.features)
+            append("features-values", np.float32, batch.values)
 
 
 def _write_label_ids(folder: Path, reader: Reader) -> None:
     """Labels as the file writes them become ids, sorted within a row."""
     indptr, raw = map_array(folder / "labels-indptr.npy"), map_array(folder / "labels-raw.npy")
+    counts = map_array(folder / "labels-counts.npy")
     with (
         NpyAppender(folder / "labels-indices.npy", np.int32) as indices,
         NpyAppender(folder / "labels-values.npy", np.float32) as values,
     ):
         for start in range(0, len(indptr) - 1, _ROWS):
             offsets = indptr[start : start + _ROWS + 1]
-            ids = reader.label_ids(raw[offsets[0] : offsets[-1]])
+            ids, each = (part[offsets[0] : offsets[-1]] for part in (raw, counts))
+            ids = reader.label_ids(ids)
             order = row_order(np.diff(offsets), ids)
             indices.append(ids if order is None else ids[order])
-            values.append(np.ones(len(ids), np.float32))
+            values.append(each if order is None else each[order])
     (folder / "labels-raw.npy").unlink()
+    (folder / "labels-counts.npy").unlink()

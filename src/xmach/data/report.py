@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xmach.data.formats import READERS, resolve_format
-from xmach.data.lines import is_gzip, line_chunks
+from xmach.data.lines import is_gzip
 from xmach.data.options import ReadOptions
 from xmach.data.rows import Batch, Fault
 from xmach.data.tally import Tally
@@ -67,11 +67,12 @@ class FileReport:
     def add_rows(self, batch: Batch) -> None:
         """Count the good rows of a batch."""
         self.rows += len(batch.lines)
-        self.nonzeros += len(batch.features)
+        self.nonzeros += len(batch.features) if batch.dense is None else int(np.count_nonzero(batch.dense))
         self.label_occurrences += len(batch.labels)
         self.labels_per_row_max = max(self.labels_per_row_max, int(batch.label_counts.max(initial=0)))
         self.rows_without_labels += int(np.count_nonzero(batch.label_counts == 0))
-        self.rows_without_features += int(np.count_nonzero(batch.feature_counts == 0))
+        if batch.dense is None:
+            self.rows_without_features += int(np.count_nonzero(batch.feature_counts == 0))
 
     def add_label_counts(self, counts: IntArray) -> None:
         """Describe how rows fall to labels; counts are of the labels that occur."""
@@ -90,7 +91,7 @@ class FileReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, for JSON."""
-        faults = [fault._asdict() for fault in self.faults]
+        faults = [fault._asdict() | {"file": str(fault.file or self.file)} for fault in self.faults]
         by_reason = dict(self.faults_by_reason)
         derived = {"ok": self.ok, "labels_per_row_mean": self.labels_per_row_mean}
         return {**asdict(self), **derived, "faults": faults, "faults_by_reason": by_reason}
@@ -108,7 +109,7 @@ class FileReport:
             f"head: 1% of labels have {self.head_1_percent:.1%} of label occurrences, 10% have "
             f"{self.head_10_percent:.1%}, {self.labels_for_half:,} labels have half",
         ]
-        text += [str(DataFileError(self.file, f.line, f.message, f.column)) for f in self.faults]
+        text += [str(DataFileError(f.file or self.file, f.line, f.message, f.column)) for f in self.faults]
         if hidden := self.faults_by_reason.total() - len(self.faults):
             text.append(f"and {hidden:,} faults more")
         counted = ", ".join(f"{reason} {count:,}" for reason, count in self.faults_by_reason.most_common())
@@ -116,15 +117,15 @@ class FileReport:
         return text
 
 
-def check_file(path: str | os.PathLike[str], format: str = "auto") -> FileReport:
+def check_file(path: str | os.PathLike[str], format: str = "auto", options: ReadOptions | None = None) -> FileReport:
     """Go through a whole data file and report what it holds and every fault; raises only if it cannot be opened."""
     source = Path(path)
     report = FileReport(os.fspath(path), "unknown", is_gzip(source))
     tally = Tally()
     try:
         report.format = resolve_format(source, format)
-        reader = READERS[report.format](ReadOptions())
-        for batch in reader.batches(line_chunks(source), report.add_fault):
+        reader = READERS[report.format](options or ReadOptions())
+        for batch in reader.batches(source, report.add_fault):
             report.add_rows(batch)
             tally.add(batch.labels)
         report.features, report.labels = reader.n_features, reader.n_labels

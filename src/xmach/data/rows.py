@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ class Fault(NamedTuple):
     message: str
     column: int | None = None  # 1-based character
     rows_lost: int = 1  # what skipping costs; 0: the header or the whole file is at fault, which nothing skips
+    file: Path | None = None  # where another file than the data file is at fault, such as that of the labels
 
 
 FaultHandler: TypeAlias = Callable[[Fault], None]
@@ -50,6 +52,9 @@ class Batch:
     features: Int32Array  # (nnz,)
     values: FloatArray  # (nnz,)
     faults: list[Fault] = field(default_factory=list)
+    label_values: FloatArray | None = None  # counts or weights of labels; None: 1 each
+    weights: FloatArray | None = None  # (n,) of rows; None: 1 each
+    dense: FloatArray | None = None  # (n, d) instead of sparse features, which then are empty; all batches or none
 
 
 class Rules(Protocol):

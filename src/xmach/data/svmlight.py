@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from xmach.data.lines import Chunk
+from xmach.data.lines import ProgressHandler, line_chunks
 from xmach.data.options import ReadOptions
 from xmach.data.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, RowError
 from xmach.data.tally import Tally
@@ -97,11 +98,11 @@ class SvmlightReader:
         distinct, ids = self._label_table()
         return ids[np.searchsorted(distinct, labels)].astype(np.int32)
 
-    def batches(self, chunks: Iterator[Chunk], report: FaultHandler) -> Iterator[Batch]:
+    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""
         parser = RowParser(SvmlightRules(self._options.n_features))
         empty = True
-        for chunk in chunks:
+        for chunk in line_chunks(path, progress):
             for batch in parser.parse(chunk):
                 empty = empty and not (len(batch.lines) or batch.faults)
                 for fault in batch.faults:

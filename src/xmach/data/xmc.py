@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from xmach.data.exact import BLANK, line_text
-from xmach.data.lines import Chunk, line_content
+from xmach.data.lines import Chunk, ProgressHandler, line_chunks, line_content
 from xmach.data.options import ReadOptions
 from xmach.data.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, RowError, whole_number
 from xmach.data.svmlight import looks_like_svmlight
@@ -84,10 +85,10 @@ class XmcReader:
         """Labels are their ids."""
         return labels.astype(np.int32)
 
-    def batches(self, chunks: Iterator[Chunk], report: FaultHandler) -> Iterator[Batch]:
+    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""
         parser = None
-        for chunk in chunks:
+        for chunk in line_chunks(path, progress):
             body = chunk
             if parser is None:
                 rest = self._take_header(chunk, report)
