@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import executors
-from benchmarks.paper import multilabel
+from benchmarks import executors, learners, memory, reading
+from benchmarks.paper import multilabel, theory
 
-BENCHMARKS = {"multilabel": multilabel.main, "executors": executors.main}
+BENCHMARKS = {
+    "multilabel": multilabel.main,
+    "executors": executors.main,
+    "learners": learners.main,
+    "memory": memory.main,
+    "reading": reading.main,
+    "theory": theory.main,
+}
 
 
 def main() -> None:

@@ -10,19 +10,31 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from xmach.data import Dataset
+from xmach.data.filters import answers_to_ask, drop_answers, drop_labels
 from xmach.decoding import ESTIMATORS
 from xmach.errors import InputError
-from xmach.metrics import RankingMetrics
+from xmach.metrics import (
+    Coverage,
+    PropensityScored,
+    RankingMetrics,
+    RecallByFrequency,
+    frequency_groups,
+    propensities,
+)
 from xmach.metrics.hits import find_hits
 from xmach.predictor import Predictor
+from xmach.types import SparseRows
+
+Progress = Callable[[int, int], None]
 
 
 class Evaluation(NamedTuple):
-    """Metrics by name, and over how many rows."""
+    """Metrics by name, and over how many rows; docs/metrics.md defines each."""
 
-    metrics: dict[str, float]
+    metrics: dict[str, float]  # weighted, where the rows have weights
     rows: int
     rows_without_labels: int
+    unweighted: dict[str, float]  # every row alike: the same as `metrics` where rows have no weights
 
 
 def evaluate(
@@ -30,26 +42,27 @@ def evaluate(
     data: Dataset,
     ks: Sequence[int] = (1, 3, 5),
     estimators: Sequence[str | None] = (None,),
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
+    left_out: SparseRows | None = None,
 ) -> list[Evaluation]:
-    """The metrics of the predictor's answers, one evaluation an estimator, all from one pass over the rows.
+    """Every metric of the predictor's answers, one evaluation an estimator, all from one pass over the rows.
 
     None is the predictor's own estimator. Rows carry the dataset's weights. `progress(done, total)` is called now
-    and then.
+    and then. Labels `left_out` of a row count neither as answers nor as true (`xmach.data.read_filter`).
     """
-    if data.n_rows == 0:
-        raise InputError("there is no row to evaluate on")
-    rows = predictor.rows(data.features)
-    sums = [RankingMetrics(ks) for _ in estimators]
-    for start, stop, sketch in predictor.sketches(rows):
-        true = data.labels.slice(start, stop)
-        weights = None if data.weights is None else data.weights[start:stop]
-        for estimator, total in zip(estimators, sums, strict=True):
-            ids = predictor.decoder.top_k(sketch, max(ks), estimator=estimator).ids
-            total.update(true, ids, weights, exhaustive=True)
-        if progress is not None:
-            progress(stop, data.n_rows)
-    return [Evaluation(total.result(), total.rows, total.rows_without_labels) for total in sums]
+    # Labels that the model does not know are labels without training rows.
+    counts = np.pad(predictor.label_counts, (0, max(0, data.n_labels - predictor.n_labels)))
+    n_rows = max(1, round(int(predictor.label_counts.sum()) / predictor.mean_labels))
+    chances, groups = propensities(counts, n_rows), frequency_groups(predictor.label_counts)
+    sums = [
+        RankingMetrics(ks, corpus=[Coverage(), PropensityScored(chances), RecallByFrequency(groups)])
+        for _ in estimators
+    ]
+    _add_answers(predictor, data, estimators, sums, progress, left_out)
+    return [
+        Evaluation(total.result(), total.rows, total.rows_without_labels, total.result(weighted=False))
+        for total in sums
+    ]
 
 
 def settle(predictor: Predictor, validation: Dataset | None, estimator: str) -> tuple[Predictor, dict[str, float]]:
@@ -60,18 +73,47 @@ def settle(predictor: Predictor, validation: Dataset | None, estimator: str) -> 
     if validation is None:
         return replace(predictor, estimator="log" if estimator == "auto" else estimator), {}
     names = ESTIMATORS if estimator == "auto" else (estimator,)
+    sums = [RankingMetrics((1, 5), ("precision",)) for _ in names]
     with threadpool_limits(1):  # sums of linear algebra must not depend on the number of threads
-        results = dict(zip(names, evaluate(predictor, validation, (1, 5), names), strict=True))
+        _add_answers(predictor, validation, names, sums)
+    precisions = {name: total.result() for name, total in zip(names, sums, strict=True)}
     if estimator == "auto":
-        metrics = {name: result.metrics for name, result in results.items()}
-        estimator = max(names, key=lambda name: (metrics[name]["precision@1"], metrics[name]["precision@5"]))
+        estimator = max(names, key=lambda name: (precisions[name]["precision@1"], precisions[name]["precision@5"]))
     settled = replace(predictor, estimator=estimator)
     if settled.multilabel:
         with threadpool_limits(1):
             settled = replace(settled, threshold=choose_threshold(settled, validation))
-    return settled, {
-        f"validation precision@1 {name}": result.metrics["precision@1"] for name, result in results.items()
-    }
+    return settled, {f"validation precision@1 {name}": values["precision@1"] for name, values in precisions.items()}
+
+
+def _add_answers(
+    predictor: Predictor,
+    data: Dataset,
+    estimators: Sequence[str | None],
+    sums: Sequence[RankingMetrics],
+    progress: Progress | None = None,
+    left_out: SparseRows | None = None,
+) -> None:
+    """Give the answers to all rows, read with each estimator, to its sums; bucket probabilities are made once."""
+    if data.n_rows == 0:
+        raise InputError("there is no row to evaluate on")
+    rows, labels = predictor.rows(data.features), data.labels
+    labels = labels if left_out is None else drop_labels(labels, left_out)
+    for start, stop, sketch in predictor.sketches(rows):
+        true = labels.slice(start, stop)
+        weights = None if data.weights is None else data.weights[start:stop]
+        for estimator, total in zip(estimators, sums, strict=True):
+            k = total.ks[-1]
+            if left_out is None:
+                ids = predictor.decoder.top_k(sketch, k, estimator=estimator).ids
+            else:
+                out = left_out.slice(start, stop)
+                ids = drop_answers(
+                    predictor.decoder.top_k(sketch, answers_to_ask(out, k), estimator=estimator).ids, out, k
+                )
+            total.update(true, ids, weights, exhaustive=True)
+        if progress is not None:
+            progress(stop, data.n_rows)
 
 
 def choose_threshold(predictor: Predictor, validation: Dataset) -> float:

@@ -65,6 +65,8 @@ class Predictor:
         """Texts or arrays as rows of the model's width, checked; not yet scaled."""
         if self.text is None or isinstance(X, SparseRows):
             rows = as_rows(X, self.n_features)
+            if rows.shape[0] == 0:
+                raise InputError("X has no rows: Found array with 0 sample(s)")
             # a model trained on sparse rows takes dense ones as the sparse rows that they are
             return rows if self.scaler.kind != "tfidf" else as_sparse_rows(rows)
         return text_rows(X, self.text)

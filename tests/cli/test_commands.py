@@ -131,7 +131,7 @@ def test_bad_rows_can_be_skipped(xmach: Run, tmp_path: Path) -> None:
         (["train", "FILE", "--model", "M", "--only", "16"], "repetitions go from 0 to 15"),
         (["train", "FILE", "--model", "M", "--loss", "hinge"], "'hinge' is not one of"),
         (["train", "NOTHING", "--model", "M"], "NOTHING"),
-        (["train", "FILE", "--model", "M", "--format", "csv"], "'csv' is not one of"),
+        (["train", "FILE", "--model", "M", "--format", "arff"], "'arff' is not one of"),
         (["train", "FILE", "--model", "M", "--only", "0-9999999999"], "repetitions go from 0 to 15"),
         (["train", "FILE", "--model", "M", "--seed", "-1"], "--seed must be a whole number from 0"),
         (["nonsense"], "No such command 'nonsense'"),

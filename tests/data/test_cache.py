@@ -28,7 +28,7 @@ def test_the_second_time_nothing_is_read(write: WriteFile, tmp_path: Path, monke
     assert first.folder is not None
     assert first.folder.parent == cache
     assert first.fingerprint == read_dataset(path).fingerprint
-    monkeypatch.setattr(reading, "READERS", {})
+    monkeypatch.setattr(reading, "open_reader", None)
     assert read_dataset(path, cache=cache).folder == first.folder
 
 

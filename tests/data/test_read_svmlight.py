@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from xmach.data import Dataset, read_dataset
+from xmach.data import Dataset, check_file, guess_format, read_dataset
 from xmach.errors import DataFileError
 
 WriteFile = Callable[..., Path]
@@ -33,6 +33,7 @@ def labels_of(dataset: Dataset) -> list[tuple[int, ...]]:
     return [tuple(sorted(int(names[i]) for i in dataset.labels.row(r)[0])) for r in range(dataset.n_rows)]
 
 
+@settings(deadline=None)  # the first call compiles
 @given(rows=st.lists(row, min_size=1, max_size=8), multilabel=st.booleans())
 def test_reads_as_scikit_learn_does(rows, multilabel: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
     lines = []
@@ -98,3 +99,27 @@ def test_labels_follow_the_model_and_others_come_after(write: WriteFile) -> None
     assert numbered.label_names[7:] == ("7", "-5", "12")
     assert read_dataset(path, n_labels=13, on_error="skip").n_labels == 14
     assert read_dataset(write("7,3 1:1\n"), n_labels=13).label_names is None
+
+
+def test_a_header_is_the_sign_of_another_format(write: WriteFile) -> None:
+    path = write("# made by hand\n1 10 5\n1 1:1\n")
+    with pytest.raises(DataFileError, match=":2: '1 10 5' looks like the header 'N D K' of the format 'xmc'"):
+        read_dataset(path, "svmlight", on_error="skip")
+    assert check_file(path, "svmlight").faults[0].reason == "bad header"
+
+
+def test_rows_without_features_do_not_hide_the_format(write: WriteFile) -> None:
+    path = write("3\n1,4\n+1.0 2:0.5\n")
+    assert guess_format(path) == "svmlight"
+    assert read_dataset(path).features.indptr.tolist() == [0, 0, 0, 1]
+    with pytest.raises(DataFileError, match=":1: cannot tell the format from '3'"):
+        guess_format(write("3\n4\n"))
+
+
+@pytest.mark.parametrize("spelling", ["{}.0", "{}.000", "+{}", "{} # note", "{}\r"])
+def test_spellings_of_whole_files_read_the_same(write: WriteFile, spelling: str) -> None:
+    rows = [f"{i % 7} {i % 5}:0.25 9:{i}" for i in range(2000)]
+    head, tail = ("{}", spelling) if spelling.startswith("{} ") or spelling.endswith("\r") else (spelling, "{}")
+    written = [f"{head.format(i % 7)} {i % 5}:0.25 {tail.format(f'9:{i}')}" for i in range(2000)]
+    expected = read_dataset(write("\n".join(rows)), "svmlight").fingerprint
+    assert read_dataset(write("\n".join(written)), "svmlight").fingerprint == expected

@@ -7,19 +7,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xmach.data import read_dataset
 from xmach.data.exact import BlankLines, parse_exact
+from xmach.data.fast import RowParser, parse_fast
 from xmach.data.lines import Chunk, line_chunks
 from xmach.data.rows import Batch, Rules
+from xmach.data.split import BareRules
 from xmach.data.svmlight import SvmlightRules
-from xmach.data.vectorised import RowParser, parse_fast
+from xmach.data.vw_rows import VwRules
 from xmach.data.xmc import XmcRules
 from xmach.errors import DataFileError
 
-RULES: list[Rules] = [XmcRules(20, 20), SvmlightRules(None), SvmlightRules(20)]
+RULES: list[Rules] = [
+    XmcRules(20, 20),
+    SvmlightRules(None),
+    SvmlightRules(20),
+    BareRules(20, "features"),
+    VwRules(None),
+    VwRules(20),
+]
 NUMBERS = ["0", "7", "19", "20", "007", "-1", "+1", "1.0", "1.50", ".5", "5.", "-.5", "1e3", "1E-3", "1e", "1e39", "e"]
 ODD_NUMBERS = [
     "nan",
@@ -48,46 +57,53 @@ gap = st.sampled_from([" ", " ", " ", "  ", "\t", " \t "])
 
 @st.composite
 def lines(draw: st.DrawFn) -> str:
-    tokens = [",".join(draw(st.lists(label, max_size=3))), *draw(st.lists(feature, max_size=4))]
+    bar = draw(st.sampled_from([[], ["|"]]))
+    tokens = [",".join(draw(st.lists(label, max_size=3))), *bar, *draw(st.lists(feature, max_size=4))]
     text = tokens[0] + "".join(draw(gap) + token for token in tokens[1:])
     return text + draw(st.sampled_from(["", "", "", " ", "\r", " # note", "#", "\x00", "\xa0"]))
 
 
 def assert_same(fast: Batch, slow: Batch) -> None:
-    assert slow.faults == fast.faults == []
+    """The slow rows begin with the fast ones, and nothing is wrong with those."""
+    n = len(fast.lines)
+    first_fault = min((fault.line for fault in slow.faults), default=np.inf)
+    assert fast.faults == []
+    assert n == 0 or fast.lines[-1] < first_fault
+    ends = {"labels": slow.label_counts[:n].sum(), "features": slow.feature_counts[:n].sum()}
+    ends["values"] = ends["features"]
     for name in ("lines", "label_counts", "labels", "feature_counts", "features", "values"):
-        ours, theirs = getattr(fast, name), getattr(slow, name)
+        ours, theirs = getattr(fast, name), getattr(slow, name)[: ends.get(name, n)]
         assert ours.dtype == theirs.dtype, name
-        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+        np.testing.assert_array_equal(ours.view(f"u{ours.itemsize}"), theirs.view(f"u{ours.itemsize}"), err_msg=name)
 
 
 @pytest.mark.parametrize("rules", RULES)
+@settings(deadline=None)  # the first call compiles
 @given(text=st.lists(lines(), min_size=1, max_size=4))
-def test_fast_gives_what_exact_gives_or_declines(rules: Rules, text: list[str]) -> None:
+def test_fast_gives_what_exact_gives_up_to_an_odd_row(rules: Rules, text: list[str]) -> None:
     chunk = Chunk(5, "".join(line + "\n" for line in text).encode())
-    fast = parse_fast(chunk, rules)
-    if fast is not None:
-        assert_same(fast, parse_exact(chunk, rules, BlankLines()))
+    fast, stop = parse_fast(chunk, rules)
+    assert chunk.data.count(b"\n", 0, stop) == len(fast.lines)
+    assert_same(fast, parse_exact(chunk, rules, BlankLines()))
 
 
 @pytest.mark.parametrize("rules", RULES)
-@given(data=st.lists(st.sampled_from(list(b"019:, \t\n\r#.-+e")), max_size=40).map(bytes))
+@settings(deadline=None)  # the first call compiles
+@given(data=st.lists(st.sampled_from(list(b"019:, \t\n\r#.-+e|")), max_size=40).map(bytes))
 def test_fast_agrees_on_arbitrary_bytes(rules: Rules, data: bytes) -> None:
     chunk = Chunk(1, data + b"\n")
-    fast = parse_fast(chunk, rules)
-    if fast is not None:
-        assert_same(fast, parse_exact(chunk, rules, BlankLines()))
+    assert_same(parse_fast(chunk, rules)[0], parse_exact(chunk, rules, BlankLines()))
 
 
+@settings(deadline=None)  # the first call compiles
 @given(rows=st.lists(st.tuples(st.lists(st.integers(0, 19)), st.dictionaries(st.integers(0, 19), st.floats(width=32)))))
 def test_clean_rows_take_the_fast_way(rows: list[tuple[list[int], dict[int, float]]]) -> None:
     text = "".join(
         ",".join(map(str, labels)) + "".join(f" {i}:{v!r}" for i, v in features.items()) + "\n"
         for labels, features in rows
-        if (labels or features) and np.isfinite(list(features.values())).all()
+        if (labels or features) and all(v == 0 or 1e-30 < abs(v) < 1e30 for v in features.values())
     )
-    if text:
-        assert parse_fast(Chunk(1, text.encode()), RULES[0]) is not None
+    assert parse_fast(Chunk(1, text.encode()), RULES[0])[1] == len(text)
 
 
 def test_a_fault_deep_in_a_large_file_has_its_line(write: Callable[..., Path]) -> None:
@@ -100,6 +116,7 @@ def test_a_fault_deep_in_a_large_file_has_its_line(write: Callable[..., Path]) -
     assert (dataset.n_rows, dataset.skipped) == (199_999, {"bad value": 1})
 
 
+@settings(deadline=None)  # the first call compiles
 @given(size=st.integers(1, 40))
 def test_chunks_of_any_size_hold_the_same_lines(size: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("lines") / "rows.txt"

@@ -1,4 +1,4 @@
-"""The measures against a naive implementation, scikit-learn and hand-computed cases."""
+"""The measures against scikit-learn and cases computed by hand."""
 
 from __future__ import annotations
 
@@ -8,81 +8,74 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.metrics import accuracy_score, ndcg_score
+from sklearn.metrics import accuracy_score, label_ranking_average_precision_score, ndcg_score, top_k_accuracy_score
 
-from xmach.metrics import accuracy, ndcg_at_k, precision_at_k, precision_at_min_k, recall_at_k
+from xmach.errors import InputError
+from xmach.metrics import (
+    accuracy,
+    coverage_at_k,
+    map_at_k,
+    map_paper_at_k,
+    mrr_at_k,
+    mrr_paper_at_k,
+    ndcg_at_k,
+    ndcg_paper_at_k,
+    precision_at_k,
+    precision_at_min_k,
+    precision_most_rel_at_k,
+    recall_at_k,
+)
+from xmach.types import SparseRows
 
-
-def naive_row(name: str, labels: set[int], ranking: list[int], k: int) -> float:
-    if not labels:
-        return 0.0
-    hit_places = [i for i in range(k) if ranking[i] != -1 and ranking[i] in labels]
-    if name == "precision":
-        return len(hit_places) / k
-    if name == "precision_min":
-        return len(hit_places) / min(len(labels), k)
-    if name == "recall":
-        return len(hit_places) / len(labels)
-    best = math.fsum(1 / math.log2(i + 2) for i in range(min(len(labels), k)))
-    return math.fsum(1 / math.log2(i + 2) for i in hit_places) / best
-
-
-def naive_mean(
-    name: str, labels: list[set[int]], rankings: list[list[int]], k: int, weights: list[float] | None
-) -> float:
-    shares = [1.0] * len(labels) if weights is None else weights
-    scores = [naive_row(name, labels[i], rankings[i], k) for i in range(len(labels))]
-    return math.fsum(s * w for s, w in zip(scores, shares, strict=True)) / math.fsum(shares)
-
-
-MEASURES: dict[str, Callable[..., float]] = {
-    "precision": precision_at_k,
-    "precision_min": precision_at_min_k,
-    "recall": recall_at_k,
-    "ndcg": ndcg_at_k,
-}
+MEASURES: list[Callable[..., float]] = [
+    map_at_k,
+    map_paper_at_k,
+    mrr_at_k,
+    mrr_paper_at_k,
+    ndcg_at_k,
+    ndcg_paper_at_k,
+    precision_at_k,
+    precision_at_min_k,
+    precision_most_rel_at_k,
+    recall_at_k,
+]
 
 
-def random_case(rng: np.random.Generator) -> tuple[list[set[int]], list[list[int]], int, int, list[float] | None]:
-    n_labels = int(rng.integers(1, 30))
-    width = int(rng.integers(1, n_labels + 1))
-    n_rows = int(rng.integers(1, 12))
-    labels = [
-        set(rng.choice(n_labels, rng.integers(0, n_labels + 1), replace=False).tolist())
-        if rng.random() < 0.8
-        else set[int]()
-        for _ in range(n_rows)
-    ]
-    rankings = [
-        [-1 if rng.random() < 0.2 else int(label) for label in rng.permutation(n_labels)[:width]] for _ in range(n_rows)
-    ]
-    weights = rng.random(n_rows).tolist() if rng.random() < 0.5 else None
-    return labels, rankings, n_labels, int(rng.integers(1, width + 1)), weights
-
-
-def test_a_thousand_random_cases_equal_the_naive_implementation() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(1000):
-        labels, rankings, n_labels, k, weights = random_case(rng)
-        matrix = sparse.lil_matrix((len(labels), n_labels))
-        for row, ids in enumerate(labels):
-            matrix[row, list(ids)] = 1
-        for name, measure in MEASURES.items():
-            expected = naive_mean(name, labels, rankings, k, weights)
-            assert measure(labels, rankings, k, weights) == pytest.approx(expected, rel=0, abs=1e-12)
-            assert measure(matrix, np.array(rankings), k, weights) == pytest.approx(expected, rel=0, abs=1e-12)
+def rows_with_scores(seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """0/1 labels (scikit-learn scores rows without any in its own way), scores without ties, the ranking, weights."""
+    rng = np.random.default_rng(seed)
+    true = (rng.random((50, 20)) < 0.2).astype(int)
+    true[:, 0] |= true.sum(axis=1) == 0
+    scores = rng.permuted(np.tile(np.arange(20.0), (50, 1)), axis=1)
+    return true, scores, np.argsort(-scores, axis=1), rng.random(50)
 
 
 @pytest.mark.parametrize("k", [1, 3, 10, 20])
 def test_ndcg_equals_scikit_learns(k: int) -> None:
-    rng = np.random.default_rng(1)
-    true = (rng.random((50, 20)) < 0.2).astype(int)
-    true[:, 0] |= true.sum(axis=1) == 0  # scikit-learn's mean leaves no room for rows without labels
-    scores = rng.permuted(np.tile(np.arange(20.0), (50, 1)), axis=1)  # no ties
-    weights = rng.random(50)
-    ranked = np.argsort(-scores, axis=1)
+    true, scores, ranked, weights = rows_with_scores()
     expected = ndcg_score(true, scores, k=k, sample_weight=weights)
     assert ndcg_at_k(sparse.csr_array(true), ranked, k, weights) == pytest.approx(expected, abs=1e-12)
+
+
+def test_map_of_whole_rankings_equals_scikit_learns_label_ranking_average_precision() -> None:
+    true, scores, ranked, weights = rows_with_scores()
+    expected = label_ranking_average_precision_score(true, scores, sample_weight=weights)
+    assert map_at_k(sparse.csr_array(true), ranked, 20, weights) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_recall_of_classes_equals_scikit_learns_top_k_accuracy(k: int) -> None:
+    _, scores, ranked, weights = rows_with_scores()
+    classes = np.random.default_rng(4).integers(0, 20, 50)
+    expected = top_k_accuracy_score(classes, scores, k=k, sample_weight=weights, labels=np.arange(20))
+    assert recall_at_k(classes, ranked, k, weights) == pytest.approx(expected, abs=1e-12)
+
+
+def test_mrr_of_classes_equals_scikit_learns_label_ranking_average_precision() -> None:
+    _, scores, ranked, weights = rows_with_scores()
+    classes = np.random.default_rng(5).integers(0, 20, 50)
+    expected = label_ranking_average_precision_score(np.eye(20)[classes], scores, sample_weight=weights)
+    assert mrr_at_k(classes, ranked, 20, weights) == pytest.approx(expected, abs=1e-12)
 
 
 def test_accuracy_equals_scikit_learns() -> None:
@@ -94,7 +87,7 @@ def test_accuracy_equals_scikit_learns() -> None:
 
 
 def test_one_row_by_hand() -> None:
-    true, ranked = [[7, 2]], [[2, 5, 7, 1, 0]]
+    true, ranked = [[7, 2]], [[2, 5, 7, 1, 0]]  # hits at places 1 and 3
     assert precision_at_k(true, ranked, 1) == 1
     assert precision_at_k(true, ranked, 3) == pytest.approx(2 / 3)
     assert precision_at_k(true, ranked, 5) == pytest.approx(2 / 5)  # the usual one divides by k
@@ -103,7 +96,53 @@ def test_one_row_by_hand() -> None:
     assert recall_at_k(true, ranked, 1) == 0.5
     assert recall_at_k(true, ranked, 3) == 1
     assert ndcg_at_k(true, ranked, 3) == pytest.approx((1 + 1 / 2) / (1 + 1 / math.log2(3)))
+    assert ndcg_paper_at_k(true, ranked, 3) == pytest.approx((1 + 1 / 2) / 1)  # its terms are 1, 0, 1/2: above 1
+    assert map_at_k(true, ranked, 3) == pytest.approx((1 / 1 + 2 / 3) / 2)
+    assert map_paper_at_k(true, ranked, 3) == pytest.approx((1 / 1 + 2 / 3) / 3)
+    assert mrr_at_k(true, ranked, 3) == 1
+    assert coverage_at_k(true, ranked, 2) == 0.5
     assert accuracy(true, ranked) == 1
+
+
+def test_a_late_first_hit_by_hand() -> None:
+    true, ranked = [[7, 2]], [[5, 7, 2]]  # hits at places 2 and 3
+    # DCG = 1/log2(3) + 1/log2(4), its largest term 1/log2(3)
+    assert ndcg_paper_at_k(true, ranked, 3) == pytest.approx(1 + (1 / 2) * math.log2(3))
+    assert map_at_k(true, ranked, 3) == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert mrr_at_k(true, ranked, 3) == 0.5
+    assert mrr_at_k(true, ranked, 1) == 0
+
+
+def test_the_most_purchased_label_by_hand() -> None:
+    # label 3 was bought 9 times, 1 and 4 twice: ranked 1, 0, 3
+    bought = sparse.csr_array(([2, 9, 2], ([0, 0, 0], [1, 3, 4])), shape=(1, 5))
+    ranked = [[1, 0, 3]]
+    assert mrr_at_k(bought, ranked, 3) == 1
+    assert mrr_paper_at_k(bought, ranked, 3) == pytest.approx(1 / 3)
+    assert mrr_paper_at_k(bought, ranked, 2) == 0
+    assert precision_at_k(bought, ranked, 1) == 1
+    assert precision_most_rel_at_k(bought, ranked, 1) == 0
+    assert precision_most_rel_at_k(bought, ranked, 3) == pytest.approx(1 / 3)
+
+
+def test_of_most_purchased_labels_that_tie_the_best_ranked_counts() -> None:
+    bought = sparse.csr_array(([9, 9, 2], ([0, 0, 0], [1, 3, 4])), shape=(1, 5))
+    assert mrr_paper_at_k(bought, [[4, 3, 1]], 3) == 0.5
+    assert precision_most_rel_at_k(bought, [[4, 3, 1]], 3) == pytest.approx(2 / 3)
+
+
+def test_purchases_given_in_parts_are_added() -> None:
+    # 2 + 3 purchases of label 1 against 4 of label 3
+    bought = sparse.coo_array(([2, 4, 3], ([0, 0, 0], [1, 3, 1])), shape=(1, 5))
+    assert mrr_paper_at_k(bought, [[3, 1]], 2) == 0.5
+    rows = SparseRows(np.array([0, 3]), np.array([1, 3, 1], np.int32), np.array([2, 4, 3], np.float32), 5)
+    assert mrr_paper_at_k(rows, [[3, 1]], 2) == 0.5
+
+
+def test_purchases_that_are_no_numbers_are_refused() -> None:
+    bought = sparse.csr_array(([1.0, np.nan], ([0, 1], [1, 1])), shape=(2, 3))
+    with pytest.raises(InputError, match="values of true labels must be finite, got nan in row 1"):
+        mrr_paper_at_k(bought, [[1], [1]], 1)
 
 
 def test_weighted_recall_is_the_papers() -> None:
@@ -112,12 +151,12 @@ def test_weighted_recall_is_the_papers() -> None:
     assert recall_at_k(true, ranked, 2, weights=[30, 10]) == pytest.approx((0.5 * 30 + 1 * 10) / 40)
 
 
-@pytest.mark.parametrize("measure", [*MEASURES.values()])
+@pytest.mark.parametrize("measure", MEASURES)
 def test_a_row_without_labels_scores_zero_and_counts(measure: Callable[..., float]) -> None:
     assert measure([[], [4]], [[4], [4]], 1) == 0.5
 
 
-@pytest.mark.parametrize("measure", [*MEASURES.values()])
+@pytest.mark.parametrize("measure", [*MEASURES, coverage_at_k])
 def test_no_answer_takes_a_place_and_is_never_a_hit(measure: Callable[..., float]) -> None:
     assert measure([[0]], [[-1, -1, -1]], 3) == 0
     assert measure([[0]], [[-1, 0]], 1) == 0

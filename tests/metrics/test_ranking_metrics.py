@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from xmach.errors import InputError, ParameterError
-from xmach.metrics import RankingMetrics, precision_at_k, recall_at_k
+from xmach.metrics import Coverage, RankingMetrics, precision_at_k, recall_at_k
+from xmach.metrics.scores import ROW_SCORES
 
 
 def some_rows(n: int = 40) -> tuple[list[list[int]], np.ndarray, np.ndarray]:
@@ -24,9 +25,7 @@ def test_batches_give_what_all_rows_at_once_give() -> None:
     whole.update(true, ranked, weights)
     for start, stop in [(0, 1), (1, 1), (1, 23), (23, 40)]:  # one of them empty
         parts.update(true[start:stop], ranked[start:stop], weights[start:stop])
-    assert list(parts.result()) == [
-        f"{name}@{k}" for name in ("precision", "precision_min", "recall", "ndcg") for k in (1, 5)
-    ]
+    assert list(parts.result()) == [f"{name}@{k}" for name in ROW_SCORES for k in (1, 5)]
     assert parts.result() == pytest.approx(whole.result(), abs=1e-12)
     assert parts.rows == 40
     assert parts.rows_without_labels == sum(not labels for labels in true) > 0
@@ -98,7 +97,32 @@ def test_a_k_that_is_no_whole_number_of_at_least_one_is_refused(k: Any) -> None:
 
 
 def test_parameters_that_are_refused() -> None:
-    with pytest.raises(ParameterError, match="among precision, precision_min, recall, ndcg, got 'f1'"):
+    with pytest.raises(ParameterError, match=r"among precision, precision_min, .*mrr_paper, got 'f1'"):
         RankingMetrics([1], ["f1"])
-    with pytest.raises(ParameterError, match="at least one entry each"):
+    with pytest.raises(ParameterError, match="ks must have at least one entry"):
         RankingMetrics([])
+    with pytest.raises(ParameterError, match="and so must names or corpus"):
+        RankingMetrics([1], [])
+
+
+def test_corpus_metrics_alone_will_do() -> None:
+    metrics = RankingMetrics([1], [], [Coverage()])
+    metrics.update([[0], [1]], [[0], [0]])
+    assert metrics.result() == {"coverage@1": 0.5}
+    assert metrics.rows == 2
+
+
+def test_a_ranking_of_all_labels_may_be_shorter_than_k() -> None:
+    metrics = RankingMetrics([1, 100])
+    metrics.update([[0, 1], [1]], [[0, 1], [0, 1]], exhaustive=True)
+    result = metrics.result()
+    assert result["recall@100"] == result["precision_min@100"] == 1.0
+    assert result["precision@100"] == pytest.approx((2 / 100 + 1 / 100) / 2)
+    assert result["map@100"] == pytest.approx((1 + 1 / 2) / 2)
+    assert result["map_paper@100"] == pytest.approx((2 / 100 + 0.5 / 100) / 2)
+
+
+def test_no_places_at_all_score_zero() -> None:
+    metrics = RankingMetrics([3])
+    metrics.update([[0], [1]], np.empty((2, 0), int), exhaustive=True)
+    assert set(metrics.result().values()) == {0.0}

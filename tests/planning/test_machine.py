@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from xmach.errors import NotEnoughMemory
-from xmach.planning import available_bytes, check_memory, human_bytes
+from xmach.planning import available_bytes, check_memory
 
 GIB = 2**30
 MEMINFO = f"MemTotal:  {32 * 2**20} kB\nMemFree: 1 kB\nMemAvailable:   {20 * 2**20} kB\nHugePages_Total: 0\n"
@@ -98,19 +98,3 @@ def test_what_does_not_fit_is_refused_with_both_figures() -> None:
     check_memory(2 * GIB, "training", "use fewer workers", available=2 * GIB)
     with pytest.raises(NotEnoughMemory, match=r"needs 1048576\.00 TiB"):
         check_memory(2**60, "predicting", "use fewer labels")
-
-
-@pytest.mark.parametrize(
-    ("n", "text"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1024, "1.00 KiB"),
-        (2**20 - 1, "1.00 MiB"),
-        (1_352_681_600, "1.26 GiB"),
-        (5 * 2**40, "5.00 TiB"),
-        (5000 * 2**40, "5000.00 TiB"),
-    ],
-)
-def test_human_bytes(n: int, text: str) -> None:
-    assert human_bytes(n) == text

@@ -1,101 +1,137 @@
-"""Sizes against the paper's figures and against arrays that are really made."""
+"""Memory by hand, and against the peaks of real processes."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
-import numpy as np
 import pytest
+from benchmarks import memory as bench
 
-from xmach.buckets import UniversalHashes, invert
+from xmach import predictor
 from xmach.errors import ParameterError
-from xmach.planning import (
-    human_bytes,
-    inverted_index_bytes,
-    network_parameters,
-    one_vs_all_parameters,
-    prediction_bytes,
-    signature_bytes,
-    training_bytes,
-)
-from xmach.planning.memory import INTERPRETER_BYTES
+from xmach.planning import DataSize, Shape, prediction_bytes, training_bytes, training_memory
+from xmach.planning import memory as module
+from xmach.planning.memory import DECODER_BYTES, LIBRARY_BYTES, PARENT_BYTES, POOL_BYTES, WORKER_BYTES
 
-
-def test_odp_is_the_papers_1_2_gb_against_160() -> None:
-    # Section 4.1: d = 422,713, K = 105,033; B = 32, R = 25, linear
-    assert human_bytes(25 * 4 * network_parameters(422_713, (), 32)) == "1.26 GiB"
-    assert human_bytes(4 * one_vs_all_parameters(422_713, (), 105_033)) == "165.40 GiB"
-
-
-@pytest.mark.parametrize(("buckets", "billions"), [(10_000, 5.77), (20_000, 6.4)])
-def test_amazon_search_is_the_papers_billions_of_parameters(buckets: int, billions: float) -> None:
-    # 80K-2K-B, R = 32
-    assert 32 * network_parameters(80_000, (2000,), buckets) / 1e9 == pytest.approx(billions, abs=0.01)
-
-
-def test_network_parameters_are_those_of_the_arrays() -> None:
-    shapes = [(7, 5), (5,), (5, 4), (4,), (4, 3), (3,)]
-    assert network_parameters(7, (5, 4), 3) == sum(np.zeros(shape).size for shape in shapes)
-    assert network_parameters(7, (), 3) == 7 * 3 + 3
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+SHAPE = Shape(n_labels=700, n_features=1000, hidden=(20,), n_buckets=30, n_repetitions=4)
+FIRST, REST = 1000 * 20, 20 + 20 * 30 + 30  # the first layer's weights; biases and the last layer
+PROCESS = LIBRARY_BYTES + PARENT_BYTES
 
 
 def test_training_by_hand() -> None:
-    first, rest = 1000 * 20, 20 + 20 * 30 + 30  # the first layer's weights; biases and the last layer
-    adam, batch = 12 * (first + rest), 4 * 2 * 8 * (20 + 30)
-    common = INTERPRETER_BYTES + adam + batch + 8 * 500
-    assert training_bytes(1000, (20,), 30, 8, nonzeros_per_row=2.5, n_rows=500) == (
-        common + 4 * rest + 16 * 20 + 4 * 1000
-    )
-    assert training_bytes(1000, (20,), 30, 8, sparse=False, n_rows=500) == common + 4 * (first + rest) + 4 * 8 * 1000
+    data = DataSize(n_rows=500, nonzeros_per_row=2.5, labels_per_row=2)
+    run = training_memory(SHAPE, data, batch_size=8)
+    assert run.state == 12 * (FIRST + REST)
+    assert run.step == 4 * REST + 4 * 2 * 8 * (20 + 30) + 40 * 20 + 8 * 1000 + 8 * 500
+    assert run.data == 500 * (8 * 2.5 + 8 * 2 + 16)
+    assert run.total == run.training == PROCESS + run.data + run.state + run.step
+    assert training_bytes(SHAPE, data, 8) == run.total
+
+
+def test_dense_rows_have_a_gradient_of_the_first_layer() -> None:
+    run = training_memory(SHAPE, DataSize(n_rows=500, sparse=False), batch_size=8)
+    assert run.step == 4 * (FIRST + REST) + 4 * 2 * 8 * (20 + 30) + 4 * 8 * 1000 + 8 * 500
+    assert run.data == 500 * (4 * 1000 + 8 + 16)
+
+
+def test_workers_share_the_data() -> None:
+    data = DataSize(n_rows=500)
+    one, three = (training_memory(SHAPE, data, 8, workers) for workers in (1, 3))
+    assert three.total == one.parent + POOL_BYTES + one.data + 3 * (one.repetition + WORKER_BYTES)
+    assert training_memory(SHAPE, data, 8, pool=True).worker == WORKER_BYTES  # a pool of one is a process of its own
+
+
+def test_validation_rows_cost_a_copy_and_all_models_in_the_end() -> None:
+    without, with_rows = (training_memory(SHAPE, DataSize(500, n_validation=n), 8) for n in (0, 50))
+    assert (without.best, without.settling) == (0, 0)
+    assert with_rows.best == SHAPE.repetition_bytes
+    many = Shape(700, 1000, (2000,), 30, 100)
+    run = training_memory(many, DataSize(500, n_validation=50), 8)
+    assert run.total == run.settling > many.model_bytes
+
+
+def test_models_that_no_store_takes_are_held() -> None:
+    run = training_memory(SHAPE, DataSize(), 8, models_held=4)
+    assert run.total - training_bytes(SHAPE, DataSize(), 8) == SHAPE.model_bytes
 
 
 def test_training_a_large_network_is_mostly_adam() -> None:
     # Wiki10-31K's network: the sparse first layer keeps no gradient, so three copies and little more
-    parameters = network_parameters(101_938, (500, 500), 2000)
-    assert training_bytes(101_938, (500, 500), 2000, 100) - INTERPRETER_BYTES == pytest.approx(
-        12 * parameters, rel=0.03
-    )
+    wiki = Shape(30_938, 101_938, (500, 500), 2000, 32)
+    assert training_bytes(wiki, DataSize(), 100) - PROCESS == pytest.approx(3 * wiki.repetition_bytes, rel=0.03)
 
 
-def test_prediction_adds_up() -> None:
-    shape = (1000, (20,), 300, 4)
-    bare = prediction_bytes(*shape, 5000, batch_size=8, signatures=False)
-    assert bare == INTERPRETER_BYTES + 4 * (4 * network_parameters(1000, (20,), 300) + 8 * 4 * 300 + 8 * (20 + 300))
-    assert prediction_bytes(*shape, 5000, batch_size=8) == bare + 2 * 4 * 5000
-    assert prediction_bytes(*shape, 5000, batch_size=8, inverted_index=True) == (
-        bare + 2 * 4 * 5000 + inverted_index_bytes(5000, 300, 4)
-    )
-    assert prediction_bytes(*shape, 10**9, batch_size=8, signatures=False) == bare  # nothing grows with the labels
+def test_reading_can_take_more_than_training() -> None:
+    run = training_memory(Shape(10, 50, (), 2, 1), DataSize(n_rows=100_000, nonzeros_per_row=50), 8)
+    assert run.total == run.preparing > run.training
 
 
-@pytest.mark.parametrize("buckets", [2, 256, 257, 65_536, 65_537])
-def test_tables_are_as_large_as_those_that_are_made(buckets: int) -> None:
-    hashes = UniversalHashes.draw(1000, buckets, 3, seed=0)
-    index = invert(hashes)
-    assert signature_bytes(1000, buckets, 3) == hashes.signatures().nbytes
-    assert inverted_index_bytes(1000, buckets, 3) == index.offsets.nbytes + index.labels.nbytes
+def test_prediction_by_hand() -> None:
+    data = DataSize(nonzeros_per_row=10)
+    answering = 8 * 4 * 4 * 30 * 2.25 + 4 * 8 * (20 + 30) + 40 * 80
+    kept = SHAPE.model_bytes + 4 * 1000 + 10 * 700
+    bare = prediction_bytes(SHAPE, data, rows=8, signatures=False)
+    assert bare == PROCESS + DECODER_BYTES + kept + answering
+    table = 700 * 4  # one byte a bucket
+    filled = 24 * 700  # more than answering so few rows
+    assert prediction_bytes(SHAPE, data, rows=8) == bare + table + filled - answering
+    index = 4 * (4 * 700 + 8 * 31)
+    assert prediction_bytes(SHAPE, data, rows=8, signatures=False, inverted_index=True) == bare + index
 
 
-def test_fifty_million_labels_take_what_was_measured() -> None:
-    assert signature_bytes(50_000_000, 20_000, 32) == 3_200_000_000
-    assert inverted_index_bytes(50_000_000, 20_000, 32) == pytest.approx(6.4e9, rel=1e-2)
+def test_a_sketch_of_many_buckets_is_cut_to_its_bytes() -> None:
+    wide = Shape(700, 10, (), 50_000, 32)
+    assert prediction_bytes(wide, rows=4096) == prediction_bytes(wide, rows=64 * 2**20 // (4 * 32 * 50_000))
 
 
-def test_numpy_integers_do_not_overflow() -> None:
-    assert network_parameters(np.int32(2_000_000), (np.int32(2000),), np.int32(2)) == 2_000_000 * 2000 + 2000 + 4002
+def test_the_sketch_is_the_predictors() -> None:
+    assert predictor._BATCH_BYTES == module.SKETCH_BYTES
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("call", "message"),
     [
-        ({"n_features": 0}, "n_features must be a whole number of at least 1, got 0"),
-        ({"hidden": (500, 0)}, "hidden must be a whole number of at least 1, got 0"),
-        ({"n_buckets": 2.5}, r"n_buckets must be a whole number of at least 1, got 2\.5"),
-        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
-        ({"n_rows": -1}, "n_rows must be a whole number of at least 0, got -1"),
-        ({"nonzeros_per_row": -1}, r"nonzeros_per_row must be a number in \[0, inf\), got -1"),
+        (lambda: training_bytes(SHAPE, DataSize(), 0), "batch_size must be a whole number of at least 1, got 0"),
+        (lambda: training_bytes(SHAPE, DataSize(), 8, 0), "workers must be a whole number of at least 1, got 0"),
+        (lambda: DataSize(n_rows=-1), "n_rows must be a whole number of at least 0, got -1"),
+        (lambda: DataSize(nonzeros_per_row=-1), r"nonzeros_per_row must be a number in \[0, inf\), got -1"),
+        (lambda: DataSize(labels_per_row=float("nan")), r"labels_per_row must be a number in \[0, inf\), got nan"),
     ],
 )
-def test_parameters_refused(arguments: dict[str, Any], message: str) -> None:
+def test_parameters_refused(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        training_bytes(**({"n_features": 10, "hidden": (), "n_buckets": 2, "batch_size": 4} | arguments))
+        call()
+
+
+@linux_only
+def test_a_small_run_takes_what_was_planned(tmp_path: Path) -> None:
+    bench.train(bench.SMALL, tmp_path)  # compiles the kernels, where that was not done yet
+    planned, measured = bench.train(bench.SMALL, tmp_path)
+    assert 0.9 <= measured / planned <= 1.1
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder to work in, once every kernel has been compiled."""
+    folder = tmp_path_factory.mktemp("memory")
+    bench.warm_up(folder)
+    return folder
+
+
+@linux_only
+@pytest.mark.slow
+@pytest.mark.parametrize("name", bench.TRAINING)
+def test_training_takes_what_was_planned(name: str, compiled: Path) -> None:
+    planned, measured = bench.train(bench.TRAINING[name], compiled)
+    assert 0.9 <= measured / planned <= 1.1
+
+
+@linux_only
+@pytest.mark.slow
+@pytest.mark.parametrize("name", bench.PREDICTION)
+def test_predicting_takes_what_was_planned(name: str, compiled: Path) -> None:
+    planned, measured = bench.predict(bench.PREDICTION[name], compiled)
+    assert 0.9 <= measured / planned <= 1.1

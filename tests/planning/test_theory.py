@@ -11,8 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xmach.buckets import UniversalHashes
 from xmach.errors import ParameterError
-from xmach.planning import collision_probability, indistinguishable_bound, repetitions_needed, unbiased
+from xmach.planning import (
+    collision_probability,
+    drawn_pairs,
+    expected_indistinguishable_pairs,
+    expected_rivals,
+    indistinguishable_bound,
+    repetitions_needed,
+    unbiased,
+)
 
 
 @pytest.mark.parametrize("exponent", range(1, 13))  # delta = 10^-exponent, some of whose floats lie below it
@@ -103,3 +112,30 @@ def test_other_parameters_refused() -> None:
         collision_probability(7, 8)
     with pytest.raises(ParameterError, match=r"collision must be a number in \[0, 1\), got 1"):
         unbiased(0.5, 1)
+
+
+def test_expected_pairs_are_the_mean_over_draws() -> None:
+    labels, buckets, repetitions, draws = 60, 3, 3, 400
+    pairs = [drawn_pairs(labels, buckets, repetitions, seed) for seed in range(draws)]
+    expected = expected_indistinguishable_pairs(labels, buckets, repetitions)
+    assert abs(np.mean(pairs) - expected) < 4 * np.std(pairs) / np.sqrt(draws)
+    assert expected < 1770 / 27  # K (K - 1) / 2 pairs; the true c is below 1/B, here by a twentieth
+    assert expected_indistinguishable_pairs(1, 5, 2) == 0
+
+
+def test_expected_rivals_are_the_mean_over_draws() -> None:
+    labels, buckets, repetitions, draws = 50, 5, 4, 400
+    one, any_ = [], []
+    for seed in range(draws):
+        table = UniversalHashes.draw(labels, buckets, repetitions, seed).signatures()
+        shared = table[1:] == table[0]  # (K - 1, R)
+        one.append(int(shared[:, 0].sum()))
+        any_.append(int(shared.any(axis=1).sum()))
+    for seen, expected in ((one, expected_rivals(50, 5)), (any_, expected_rivals(50, 5, 4))):
+        assert abs(np.mean(seen) - expected) < 4 * np.std(seen) / np.sqrt(draws)
+
+
+def test_pairs_of_a_draw_are_those_of_its_signatures() -> None:
+    table = UniversalHashes.draw(40, 3, 2, seed=7).signatures()
+    alike = sum(bool((table[x] == table[y]).all()) for x in range(40) for y in range(x))
+    assert drawn_pairs(40, 3, 2, seed=7) == alike > 0

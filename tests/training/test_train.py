@@ -111,7 +111,7 @@ def test_row_weights_count(small_data: Dataset) -> None:
 
 
 def test_memory_is_checked_before_training(small_data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "available_bytes", lambda: 10 * 2**20)
+    monkeypatch.setattr(run_module, "available_bytes", lambda: 10 * 2**10)
     with pytest.raises(NotEnoughMemory, match="fewer at a time"):
         train(job_of(small_data), [0], LocalExecutor(), NEVER)
 

@@ -13,6 +13,7 @@ from xmach.cli.check import check
 from xmach.cli.demo import demo
 from xmach.cli.evaluate import evaluate
 from xmach.cli.inspect import inspect
+from xmach.cli.plan import plan
 from xmach.cli.predict import predict
 from xmach.cli.synth import synth
 from xmach.cli.train import train
@@ -27,7 +28,7 @@ _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 app = typer.Typer(
     name="xmach", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
-for command in (train, predict, evaluate, inspect, check, demo):
+for command in (train, predict, evaluate, plan, inspect, check, demo):
     app.command()(command)
 app.add_typer(synth, name="synth")
 

@@ -21,6 +21,9 @@ CacheOption = Annotated[
     Path | None,
     typer.Option("--cache", help="Where data files are kept once read.", show_default="$XMACH_CACHE or ~/.cache/xmach"),
 ]
+MemoryOption = Annotated[
+    str | None, typer.Option("--memory", metavar="SIZE", help="The memory to keep within, such as 4GB.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 PartialOption = Annotated[bool, typer.Option("--allow-partial", help="Answer though repetitions are missing.")]
 NoVerifyOption = Annotated[bool, typer.Option("--no-verify", help="Do not check the model's checksums first.")]

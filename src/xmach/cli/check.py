@@ -6,15 +6,30 @@ import json
 
 import typer
 
+from xmach.cli import columns as table
 from xmach.cli.arguments import DataFile, FormatOption, JsonOption
 from xmach.cli.choices import Format
 
 
-def check(file: DataFile, format: FormatOption = Format.auto, as_json: JsonOption = False) -> None:
+def check(
+    file: DataFile,
+    format: FormatOption = Format.auto,
+    text: table.TextOption = None,
+    labels: table.LabelsOption = None,
+    label_separator: table.SeparatorOption = None,
+    weight: table.WeightOption = None,
+    numbers: table.NumbersOption = None,
+    no_header: table.NoHeaderOption = False,
+    label_file: table.LabelFileOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Say what a data file holds and every fault with its line; exit with 2 where there are faults."""
-    from xmach.data import check_file
+    from xmach.data import ReadOptions, check_file
+    from xmach.features import HashedText
 
-    report = check_file(file, format.value)
+    named = table.columns(text, labels, label_separator, weight, numbers, no_header)
+    options = ReadOptions(columns=named, text=HashedText() if text else None, label_file=label_file)
+    report = check_file(file, format.value, options)
     typer.echo(json.dumps(report.to_dict()) if as_json else "\n".join(report.lines()))
     if not report.ok:
         raise typer.Exit(2)

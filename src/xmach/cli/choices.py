@@ -11,6 +11,13 @@ class Format(StrEnum):
     auto = "auto"
     xmc = "xmc"
     svmlight = "svmlight"
+    vw = "vw"
+    split_ = "split"  # str has a method of that name
+    npz = "npz"
+    csv = "csv"
+    tsv = "tsv"
+    jsonl = "jsonl"
+    parquet = "parquet"
 
 
 class OnError(StrEnum):
@@ -53,3 +60,14 @@ class EstimatorName(StrEnum):
     min = "min"
     median = "median"
     log = "log"
+
+
+class PresetName(StrEnum):
+    """The paper's experiments."""
+
+    odp = "odp"
+    imagenet = "imagenet"
+    wiki10_31k = "wiki10-31k"
+    delicious_200k = "delicious-200k"
+    amazon_670k = "amazon-670k"
+    amazon_search = "amazon-search"

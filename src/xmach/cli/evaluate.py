@@ -1,12 +1,15 @@
-"""`xmach evaluate`: a model's metrics on a data file."""
+"""`xmach evaluate`: a model's metrics on a data file, as a table or as JSON."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from xmach.cli import columns as table
 from xmach.cli.arguments import (
     CacheOption,
     DataFile,
@@ -20,6 +23,23 @@ from xmach.cli.arguments import (
 )
 from xmach.cli.choices import EstimatorName, Format, OnError
 from xmach.cli.progress import Meter, say
+from xmach.errors import ParameterError
+
+# Title of a block: its metrics, and for those that need it what is said beside the figures.
+_USUAL = ""
+_PROPENSITY = "propensity-scored: rare labels count more (A = 0.55, B = 1.5)"
+_PAPER = "as the paper defines them"
+_TABLE: dict[str, dict[str, str]] = {
+    _USUAL: dict.fromkeys(("precision", "recall", "ndcg", "map", "mrr", "coverage"), ""),
+    _PROPENSITY: {"psp": "", "psndcg": ""},
+    _PAPER: {
+        "precision_min": "hits / min(|Y|, k), in its table",
+        "precision_most_rel": "only the most purchased label is true",
+        "ndcg_paper": "over its largest term; can exceed 100",
+        "map_paper": "over k, not min(|Y|, k)",
+        "mrr_paper": "rank of the most purchased label",
+    },
+}
 
 
 def evaluate(
@@ -28,31 +48,51 @@ def evaluate(
     k: Annotated[str, typer.Option("--k", help="Depths of the metrics.")] = "1,3,5",
     estimator: Annotated[EstimatorName, typer.Option(help="auto: the model's own.")] = EstimatorName.auto,
     format: FormatOption = Format.auto,
+    text: table.TextOption = None,
+    labels: table.LabelsOption = None,
+    label_separator: table.SeparatorOption = None,
+    weight: table.WeightOption = None,
+    numbers: table.NumbersOption = None,
+    no_header: table.NoHeaderOption = False,
+    label_file: table.LabelFileOption = None,
+    filter_labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Pairs of row and label to leave out: filter_labels_test.txt.")
+    ] = None,
     on_error: OnErrorOption = OnError.stop,
     allow_partial: PartialOption = False,
     no_verify: NoVerifyOption = False,
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print precision, recall and nDCG of a model's answers on a data file."""
-    from xmach.cli.reading import Width, read
+    """Print how good a model's answers are on a data file: usual, propensity-scored and the paper's metrics."""
+    from xmach.cli.reading import Fit, How, read
+    from xmach.data.filters import read_filter
     from xmach.evaluation import evaluate as run
     from xmach.store import ModelStore, load
 
     ks, store = whole_numbers(k, "--k"), ModelStore(model)
     predictor = load(model, verify=not no_verify, allow_partial=allow_partial)
-    data = read(file, format, on_error, cache, Width.of_model(store))
+    named = table.columns(text, labels, label_separator, weight, numbers, no_header)
+    data = read(file, How(format, on_error, cache, named, label_file), Fit.of_model(store))
+    if filter_labels is not None and data.skipped:
+        raise ParameterError(
+            "--filter-labels counts the rows of the whole file; mend the bad rows instead of skipping them"
+        )
+    left_out = None if filter_labels is None else read_filter(filter_labels, data.n_rows, data.n_labels)
     name = predictor.estimator if estimator is EstimatorName.auto else estimator.value
     with Meter("evaluating", "rows") as meter:
-        result = run(predictor, data, ks, (name,), meter.update)[0]
-    facts = {
+        result = run(predictor, data, ks, (name,), meter.update, left_out)[0]
+    facts: dict[str, Any] = {
         "file": file.name,
         "estimator": name,
         "repetitions": len(predictor.models),
         "rows": result.rows,
         "rows_without_labels": result.rows_without_labels,
+        "weighted": data.weights is not None,
         "metrics": result.metrics,
     }
+    if data.weights is not None:
+        facts["unweighted"] = result.unweighted
     if len(predictor.models) < store.plan().hashes.n_repetitions:
         say(f"{len(predictor.models)} of {store.plan().hashes.n_repetitions} repetitions answer: the model is partial")
     if result.rows_without_labels:
@@ -60,20 +100,58 @@ def evaluate(
     unknown = int((data.labels.indices >= predictor.n_labels).sum())
     if unknown:
         say(f"{unknown:,} of {data.labels.nnz:,} labels in {file} are unknown to the model: they count as missed")
-    _show(facts, sorted(set(ks)), as_json)
+    show(facts, sorted(set(ks)), as_json)
     try:
         store.add_evaluation(facts)
     except OSError as error:
         say(f"warning: the evaluation is not kept beside the model: {error}")
 
 
-def _show(facts: dict[str, Any], depths: list[int], as_json: bool) -> None:
+def show(facts: dict[str, Any], depths: list[int], as_json: bool) -> None:
+    """Print an evaluation: JSON, or tables with metrics as rows and depths as columns."""
     if as_json:
         typer.echo(json.dumps(facts))
         return
-    metrics = facts["metrics"]
     typer.echo(f"{facts['rows']:,} rows, estimator {facts['estimator']}, {facts['repetitions']} repetitions")
-    typer.echo(f"{'':15}" + "".join(f"{f'@{depth}':>9}" for depth in depths))
-    for metric in dict.fromkeys(key.split("@")[0] for key in metrics):
-        cells = "".join(f"{100 * metrics[f'{metric}@{depth}']:9.2f}" for depth in depths)
-        typer.echo(f"{metric:15}{cells}")
+    typer.echo(_table(facts["metrics"], depths, [*_TABLE], "in %, weighted" if facts["weighted"] else "in %"))
+    typer.echo("\n" + _groups(facts["metrics"], depths))
+    if facts["weighted"]:  # the paper gives its own metrics and the usual ones both ways
+        typer.echo("\n" + _table(facts["unweighted"], depths, [_USUAL, _PAPER], "in %, every row alike"))
+    typer.echo("\ndefinitions: docs/metrics.md, or help(xmach.metrics) in Python")
+
+
+def _table(metrics: dict[str, float], depths: list[int], blocks: list[str], title: str) -> str:
+    """Metrics as rows, depths as columns."""
+    lines = [f"{title:24}" + _heads(depths)]
+    for block in blocks:
+        lines += ["", block] if block else []
+        for name, note in _TABLE[block].items():
+            cells = _cells([metrics[f"{name}@{depth}"] for depth in depths], depths)
+            lines.append(f"  {name:22}{cells}" + (f"   {note}" if note else ""))
+    return "\n".join(lines)
+
+
+def _groups(metrics: dict[str, float], depths: list[int]) -> str:
+    """Recall of frequent and rare labels, and how many of the labels those are."""
+    from xmach.metrics import GROUPS
+
+    lines = ["recall by label frequency in training", f"{'':24}{_heads(depths)}   of labels   of true labels"]
+    for name in GROUPS:
+        there = metrics[f"true share {name}"] > 0
+        recalls = [metrics[f"recall@{depth} {name}"] if there else None for depth in depths]
+        shares = f"{100 * metrics[f'label share {name}']:12.2f}{100 * metrics[f'true share {name}']:17.2f}"
+        lines.append(f"  {name:22}{_cells(recalls, depths)}{shares}")
+    return "\n".join(lines)
+
+
+def _heads(depths: list[int]) -> str:
+    return "".join(f"{f'@{depth}':>{_width(depths)}}" for depth in depths)
+
+
+def _cells(values: Sequence[float | None], depths: list[int]) -> str:
+    cells = ["-" if value is None else f"{100 * value:.2f}" for value in values]
+    return "".join(f"{cell:>{_width(depths)}}" for cell in cells)
+
+
+def _width(depths: list[int]) -> int:
+    return max(9, len(str(depths[-1])) + 2)

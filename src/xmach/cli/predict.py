@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from xmach.cli import columns as table
 from xmach.cli.arguments import (
     CacheOption,
     DataFile,
@@ -30,20 +31,24 @@ def predict(
     estimator: Annotated[EstimatorName, typer.Option(help="auto: the model's own.")] = EstimatorName.auto,
     include_unseen: Annotated[bool, typer.Option(help="Rank labels that had no training row like the others.")] = False,
     format: FormatOption = Format.auto,
+    text: table.TextOption = None,
+    numbers: table.NumbersOption = None,
+    no_header: table.NoHeaderOption = False,
     on_error: OnErrorOption = OnError.stop,
     allow_partial: PartialOption = False,
     no_verify: NoVerifyOption = False,
     cache: CacheOption = None,
 ) -> None:
     """Write JSON lines, {"row": 0, "labels": [...], "scores": [...]}, or Parquet where --out ends with .parquet."""
-    from xmach.cli.reading import Width, read
+    from xmach.cli.reading import Fit, How, read
     from xmach.data.answers import open_answers
     from xmach.store import ModelStore, load
     from xmach.types import check_k, row_batches, slice_rows
 
     check_k(k)
     predictor = load(model, verify=not no_verify, allow_partial=allow_partial)
-    data = read(file, format, on_error, cache, Width.of_model(ModelStore(model)))
+    how = How(format, on_error, cache, table.columns(text, None, None, None, numbers, no_header))
+    data = read(file, how, Fit.of_model(ModelStore(model)), with_labels=False)
     name = None if estimator is EstimatorName.auto else estimator.value
     expected = ModelStore(model).plan().hashes.n_repetitions
     if len(predictor.models) < expected:

@@ -6,16 +6,61 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from xmach.cli.network import Recipe
 from xmach.cli.progress import Meter, Watch, say
+from xmach.data import Dataset
 from xmach.errors import Interrupted, WorkerDied
 from xmach.evaluation import settle
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
+from xmach.features import HashedText, fit_scaler
 from xmach.planning import usable_cores
 from xmach.store import ModelStore, load
-from xmach.training import Job, train
+from xmach.training import Job, plan_training, train, workers_within
+
+
+@dataclass(frozen=True)
+class Run:
+    """A `train` command: what is to be trained, which part of it, and with how many processes and bytes."""
+
+    recipe: Recipe
+    only: Sequence[int]
+    seed: int
+    executor: str
+    workers: int
+    memory: int | None
+
+    def train(self, model: Path, data: Dataset, validation: Dataset | None, text: HashedText | None) -> dict[str, Any]:
+        """Train what is missing in the folder; what the model is then, as plain values."""
+        recipe = self.recipe
+        recipe.say_differences(data)
+        if recipe.buckets > data.n_labels:
+            say(f"warning: {recipe.buckets} buckets are more than the {data.n_labels} labels: hashing saves nothing")
+        scaler = fit_scaler(data.features, recipe.scaling)
+        job = plan_training(
+            data, recipe.settings, recipe.buckets, recipe.repetitions, self.seed, scaler, validation,
+            features=None if text is None else text.to_dict(),
+        )  # fmt: skip
+        store = ModelStore(model)
+        store.begin(job.plan, data.label_counts(), data.label_names, job.scaler)
+        missing = [r for r in self.only if not store.has(r)]
+        say(
+            f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {recipe.buckets:,} "
+            f"buckets; {len(missing)} of {recipe.repetitions} repetitions to train"
+        )
+        if missing:
+            executor = choose_executor(self.executor, self._workers(job, len(missing)), len(missing))
+            train_repetitions(job, missing, executor, store)
+        return finish(store, job, recipe.estimator) | {"trained": len(missing)}
+
+    def _workers(self, job: Job, tasks: int) -> int:
+        """The processes asked for, or as many of them as the memory allows."""
+        wanted = min(self.workers or usable_cores(), tasks)
+        return wanted if self.memory is None else workers_within(job, self.memory, wanted)
 
 
 def choose_executor(name: str, workers: int, tasks: int) -> Executor:

@@ -1,10 +1,30 @@
-"""Files to Dataset: readers for the XMC and svmlight formats, a saved form that is memory-mapped, and file checks."""
+"""Files to Dataset: a reader for each format, a saved form that is memory-mapped, and file checks."""
 
 from xmach.data.dataset import Dataset
+from xmach.data.filters import answers_to_ask, drop_answers, drop_labels, read_filter
 from xmach.data.formats import guess_format
+from xmach.data.label_files import usual_label_file
+from xmach.data.label_names import read_label_names
 from xmach.data.options import Columns, ReadOptions
+from xmach.data.parquet_writer import write_parquet
 from xmach.data.reading import read_dataset
 from xmach.data.report import FileReport, check_file
 from xmach.data.xmc_writer import write_xmc
 
-__all__ = ["Columns", "Dataset", "FileReport", "ReadOptions", "check_file", "guess_format", "read_dataset", "write_xmc"]
+__all__ = [
+    "Columns",
+    "Dataset",
+    "FileReport",
+    "ReadOptions",
+    "answers_to_ask",
+    "check_file",
+    "drop_answers",
+    "drop_labels",
+    "guess_format",
+    "read_dataset",
+    "read_filter",
+    "read_label_names",
+    "usual_label_file",
+    "write_parquet",
+    "write_xmc",
+]

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TextIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xmach.types import TopK
+from xmach.data.whole_files import whole_file
+from xmach.types import AnyArray, BoolArray, TopK
 
 
 class Answers(Protocol):
-    """Takes answers batch by batch."""
+    """Takes answers batch by batch; places of a row that have no label (id -1) are left out."""
 
     def write(self, first_row: int, best: TopK) -> None:
         """Write the answers of consecutive rows, the first of them numbered `first_row`."""
@@ -33,32 +33,30 @@ def open_answers(path: Path | None) -> Iterator[Answers]:
     if path is None:
         yield _JsonLines(sys.stdout)
         return
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
+    with whole_file(path) as temporary:
         if path.suffix == ".parquet":
             with _Parquet(temporary) as parquet:
                 yield parquet
         else:
             with temporary.open("w", encoding="utf-8") as file:
                 yield _JsonLines(file)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 class _JsonLines:
     def __init__(self, file: TextIO) -> None:
         self._file = file
+        self._encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: json.dumps makes one a call
 
     def write(self, first_row: int, best: TopK) -> None:
-        # str of a float32 is the shortest text that reads back as the same float32
-        for i, (labels, scores) in enumerate(zip(best.labels.tolist(), best.scores, strict=True)):
-            names = json.dumps(labels, ensure_ascii=False)
-            numbers = ", ".join(str(score) for score in scores)
-            self._file.write(f'{{"row": {first_row + i}, "labels": {names}, "scores": [{numbers}]}}\n')
-
-
-_EMPTY = pa.schema([("row", pa.int64()), ("labels", pa.list_(pa.string())), ("scores", pa.list_(pa.float32()))])
+        there = best.ids >= 0  # (n, k)
+        names = _typed(best.labels[there]).tolist()
+        scores = _numbers(best.scores[there])
+        lines, stop = [], 0
+        for row, count in enumerate(np.count_nonzero(there, axis=1).tolist(), first_row):
+            start, stop = stop, stop + count
+            labels, numbers = self._encode(names[start:stop]), ", ".join(scores[start:stop])
+            lines.append(f'{{"row": {row}, "labels": {labels}, "scores": [{numbers}]}}\n')
+        self._file.writelines(lines)
 
 
 class _Parquet:
@@ -70,14 +68,38 @@ class _Parquet:
         return self
 
     def write(self, first_row: int, best: TopK) -> None:
-        rows = pa.array(range(first_row, first_row + len(best.ids)), pa.int64())
-        lists = [pa.array(part.tolist()) for part in (best.labels, best.scores.astype("float64"))]
-        table = pa.table({"row": rows, "labels": lists[0], "scores": lists[1].cast(pa.list_(pa.float32()))})
+        there = best.ids >= 0
+        rows = pa.array(np.arange(first_row, first_row + len(best.ids)))
+        labels, scores = pa.array(_typed(best.labels[there])), pa.array(best.scores[there], pa.float32())
+        self._open(labels.type).write_table(
+            pa.table({"row": rows, "labels": _lists(there, labels), "scores": _lists(there, scores)})
+        )
+
+    def _open(self, labels: pa.DataType) -> pq.ParquetWriter:
+        """The writer; the labels of a model have one type, whichever rows come first."""
         if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, table.schema)
-        self._writer.write_table(table)
+            fields = [("row", pa.int64()), ("labels", pa.list_(labels)), ("scores", pa.list_(pa.float32()))]
+            self._writer = pq.ParquetWriter(self._path, pa.schema(fields))
+        return self._writer
 
     def __exit__(self, *error: object) -> None:
-        if self._writer is None:  # there was no row to answer
-            self._writer = pq.ParquetWriter(self._path, _EMPTY)
-        self._writer.close()
+        self._open(pa.string()).close()  # where there was no row to answer, labels are text
+
+
+def _typed(labels: AnyArray) -> AnyArray:
+    """Labels as numbers, booleans or text, told by the type of the array and not by what is in this part of it."""
+    return labels if labels.dtype.kind in "iufbU" else np.array([str(label) for label in labels.tolist()], object)
+
+
+def _lists(there: BoolArray, values: pa.Array) -> pa.ListArray:
+    offsets = np.zeros(len(there) + 1, np.int32)
+    np.cumsum(np.count_nonzero(there, axis=1), out=offsets[1:])
+    return pa.ListArray.from_arrays(pa.array(offsets), values)
+
+
+def _numbers(scores: AnyArray) -> list[str]:
+    """Each as the shortest text that reads back as the same float32; what JSON has no number for is null."""
+    shown: list[str] = pa.array(scores, pa.float32()).cast(pa.string()).to_pylist()
+    if not np.isfinite(scores).all():
+        shown = [text if finite else "null" for text, finite in zip(shown, np.isfinite(scores), strict=True)]
+    return shown

@@ -15,6 +15,7 @@ import numpy as np
 
 from xmach.data import folders
 from xmach.data.names import names_digest
+from xmach.data.options import Columns
 from xmach.errors import InputError
 from xmach.types import AnyArray, FloatArray, IntArray, Rows, SparseRows, slice_rows, take_rows
 
@@ -33,6 +34,7 @@ class Dataset:
     folder: Path | None = None  # where it is saved
     skipped: Mapping[str, int] = field(default_factory=dict)  # rows dropped while reading, by reason
     stored_fingerprint: str | None = field(default=None, repr=False)
+    columns: Columns | None = None  # of the table that it was read from
 
     def __post_init__(self) -> None:
         n_rows = self.features.shape[0]
@@ -128,4 +130,4 @@ class Dataset:
         if self.folder is not None:
             return Dataset.open, (self.folder,)
         parts = (self.features, self.labels, self.label_names, self.weights, None, dict(self.skipped))
-        return Dataset, (*parts, self.stored_fingerprint)
+        return Dataset, (*parts, self.stored_fingerprint, self.columns)

@@ -1,16 +1,18 @@
-"""The exact row parser: one line at a time, every fault told with its column. The slow twin of `vectorised`."""
+"""The exact row parser: one line at a time, every fault told with its column. The slow twin of `fast`."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from xmach._kernels.parse import BARE, PLAIN
 from xmach.data.lines import Chunk, line_content
-from xmach.data.rows import Batch, Fault, RowError, Rules, to_float32, whole_number
-from xmach.types import FloatArray
+from xmach.data.rows import Batch, Fault, Row, RowError, Rules, to_float32, whole_number
 
 BLANK = "blank line inside the data"
 _TOKEN = re.compile(r"[^ \t]+")
@@ -40,58 +42,69 @@ class BlankLines:
         return [fault]
 
 
+class Bound(Protocol):
+    """How large a feature index may be."""
+
+    n_features: int  # indices are below this
+    feature_bound: str  # who says so, for the error message
+
+
 def parse_exact(chunk: Chunk, rules: Rules, blanks: BlankLines) -> Batch:
     """The rows of a chunk, one line at a time."""
-    rows: list[tuple[int, list[int], list[int], FloatArray]] = []
+    lines: list[int] = []
+    rows: list[Row] = []
     faults: list[Fault] = []
     for line, raw in enumerate(chunk.data.split(b"\n")[:-1], chunk.first_line):
-        content = line_content(raw)
-        if not content.strip(b" \t"):
+        content = line_content(raw) if rules.form == PLAIN else raw.removesuffix(b"\r")
+        if rules.form != BARE and not content.strip(b" \t"):
             if b"#" not in raw:  # a line of nothing but a comment is no row, and not blank either
                 blanks.add(line)
             continue
         faults += blanks.end()
         try:
-            rows.append((line, *parse_line(line_text(content), rules)))
+            rows.append(rules.row(content))
+            lines.append(line)
         except RowError as error:
             faults.append(error.at(line))
+    weights = np.array([row.weight for row in rows], np.float32)
     return Batch(
-        lines=np.array([row[0] for row in rows], np.int64),
-        label_counts=np.array([len(row[1]) for row in rows], np.int64),
-        labels=np.array([label for row in rows for label in row[1]], np.int64),
-        feature_counts=np.array([len(row[2]) for row in rows], np.int64),
-        features=np.array([index for row in rows for index in row[2]], np.int32),
-        values=np.concatenate([np.empty(0, np.float32), *(row[3] for row in rows)]),
+        lines=np.array(lines, np.int64),
+        label_counts=np.array([len(row.labels) for row in rows], np.int64),
+        labels=np.array([label for row in rows for label in row.labels], np.int64),
+        feature_counts=np.array([len(row.features) for row in rows], np.int64),
+        features=np.array([index for row in rows for index in row.features], np.int32),
+        values=np.concatenate([np.empty(0, np.float32), *(row.values for row in rows)]),
         faults=faults,
+        weights=None if (weights == 1).all() else weights,
     )
 
 
-def line_text(raw: bytes) -> str:
-    """The content of a line as text, all of it printable ASCII and blanks; raises RowError."""
+def line_text(raw: bytes, unexpected: re.Pattern[str] = _UNEXPECTED, expected: str = "ASCII") -> str:
+    """The content of a line as text, unless there is an unexpected character in it; raises RowError."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         column = len(raw[: error.start].decode("utf-8")) + 1
         raise RowError("not UTF-8", f"byte 0x{raw[error.start]:02x} is not UTF-8", column) from None
-    if unexpected := _UNEXPECTED.search(text):
-        character = unexpected.group()
+    if found := unexpected.search(text):
+        character = found.group()
         name = "NUL byte" if character == "\0" else unicodedata.name(character, "control character")
         message = f"unexpected character U+{ord(character):04X} ({name.lower() if len(name) > 8 else name})"
-        raise RowError("unexpected character", f"{message}; expected ASCII", unexpected.start() + 1)
+        raise RowError("unexpected character", f"{message}; expected {expected}", found.start() + 1)
     return text
 
 
-def parse_line(text: str, rules: Rules) -> tuple[list[int], list[int], FloatArray]:
-    """The sorted labels, sorted feature indices and their values of one row; raises RowError."""
+def parse_line(text: str, bound: Bound, label: Callable[[str], int] | None = None) -> Row:
+    """The row in a line such as `3,4 1:0.5`; None for `label`: rows have none. Raises RowError."""
     labels: set[int] = set()
     found: dict[int, tuple[str, int]] = {}  # feature -> (value, its column)
     tokens = [(match.group(), match.start() + 1) for match in _TOKEN.finditer(text)]
-    if tokens[0][1] == 1 and ":" not in tokens[0][0]:
-        labels = _labels(tokens.pop(0)[0], rules)
+    if label is not None and tokens[0][1] == 1 and ":" not in tokens[0][0]:
+        labels = parse_labels(tokens.pop(0)[0], label)
     for token, column in tokens:
         if ":" not in token:
             raise _no_colon(text, token, column)
-        index, value = _feature(token, column, rules)
+        index, value = _feature(token, column, bound)
         if index in found:
             raise RowError("feature given twice", f"feature {index} is given twice", column)
         found[index] = (value, column + token.index(":") + 1)
@@ -100,17 +113,18 @@ def parse_line(text: str, rules: Rules) -> tuple[list[int], list[int], FloatArra
     for place in np.flatnonzero(~np.isfinite(values)):
         value, column = found[order[place]]
         raise RowError("value not finite", f"{value!r} is not finite in float32", column)
-    return sorted(labels), order, values
+    return Row(sorted(labels), order, values)
 
 
-def _labels(token: str, rules: Rules) -> set[int]:
-    labels, column = set(), 1
+def parse_labels(token: str, label: Callable[[str], int], column: int = 1) -> set[int]:
+    """Labels with commas between them; raises RowError."""
+    labels, end = set(), column + len(token)
     for text in token.split(","):
         if not text:
-            end = " (a space after the comma?)" if column > len(token) else ""
-            raise RowError("empty label", f"{token!r} has an empty label{end}; expected labels as in 3,14,15", column)
+            hint = " (a space after the comma?)" if column >= end else ""
+            raise RowError("empty label", f"{token!r} has an empty label{hint}; expected labels as in 3,14,15", column)
         try:
-            labels.add(rules.label(text))
+            labels.add(label(text))
         except RowError as error:
             raise RowError(error.reason, error.message, column) from None
         column += len(text) + 1
@@ -126,7 +140,7 @@ def _no_colon(text: str, token: str, column: int) -> RowError:
     return RowError("no colon", f"{token!r} has no colon: expected index:value{hint}", column)
 
 
-def _feature(token: str, column: int, rules: Rules) -> tuple[int, str]:
+def _feature(token: str, column: int, bound: Bound) -> tuple[int, str]:
     """The index and the value, still text but known to be a number."""
     digits, _, value = token.partition(":")
     if digits == "qid":
@@ -136,16 +150,22 @@ def _feature(token: str, column: int, rules: Rules) -> tuple[int, str]:
         why = "is below 0" if below else "is no whole number"
         raise RowError("bad feature index", f"feature index {digits!r} {why}; expected index:value", column)
     index = whole_number(digits)
-    if index >= rules.n_features:
-        raise RowError("feature index too large", f"feature index {digits}: {rules.feature_bound}", column)
+    if index >= bound.n_features:
+        raise RowError("feature index too large", f"feature index {digits}: {bound.feature_bound}", column)
     column += len(digits) + 1
     if not value:
         raise RowError("no value", f"feature {index} has no value", column)
     if ":" in value:
         raise RowError("two colons", f"{token!r} has two colons; expected index:value", column)
-    if _NOT_FINITE.fullmatch(value):
-        raise RowError("value not finite", f"{value!r} is not finite", column)
-    if not _NUMBER.fullmatch(value):
-        hint = "; decimals have a point" if "," in value else ""
-        raise RowError("bad value", f"{value!r} is no number{hint}", column)
+    check_number(value, column)
     return index, value
+
+
+def check_number(text: str, column: int, reason: str = "bad value") -> None:
+    """Refuse what is no decimal number; raises RowError."""
+    if _NUMBER.fullmatch(text):
+        return
+    if _NOT_FINITE.fullmatch(text):
+        raise RowError("value not finite", f"{text!r} is not finite", column)
+    hint = "; decimals have a point" if "," in text else ""
+    raise RowError(reason, f"{text!r} is no number{hint}", column)

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from xmach.data.lines import file_errors
 from xmach.data.names import MappedNames, write_names
 from xmach.data.npy import map_array, save_array
+from xmach.data.options import Columns
 from xmach.errors import DataFileError, DataFileMissing
 from xmach.types import AnyArray, FloatArray, Rows, SparseRows
 
@@ -38,6 +39,8 @@ class Described(Protocol):
     def label_names(self) -> Sequence[str] | None: ...
     @property
     def skipped(self) -> Mapping[str, int]: ...
+    @property
+    def columns(self) -> Columns | None: ...
     @property
     def fingerprint(self) -> str: ...
 
@@ -93,6 +96,7 @@ def write_meta(folder: Path, dataset: Described) -> None:
         "n_features": dataset.n_features,
         "n_labels": dataset.n_labels,
         "skipped": dict(dataset.skipped),
+        "columns": None if dataset.columns is None else dataset.columns.to_dict(),
     }
     with (folder / _META).open("w", encoding="utf-8") as file:
         json.dump(meta, file, indent=1)
@@ -114,9 +118,10 @@ def read(folder: Path, *, in_memory: bool) -> dict[str, Any]:
         features = read_features(folder, meta["n_features"], in_memory=in_memory)
         labels = read_sparse(folder, "labels", meta["n_labels"], in_memory=in_memory)
         weights = read_weights(folder, in_memory=in_memory)
+        columns = None if meta.get("columns") is None else Columns.from_dict(meta["columns"])  # older folders lack it
         if (folder / _NAMES).exists():
             names = MappedNames(folder / _NAMES)
-    except (ValueError, KeyError, OSError, EOFError) as error:  # pyarrow's errors are ValueErrors too
+    except (ValueError, TypeError, KeyError, OSError, EOFError) as error:  # pyarrow's errors are ValueErrors too
         raise DataFileError(folder, None, f"the saved dataset is damaged: {error}") from error
     return {
         "features": features,
@@ -126,6 +131,7 @@ def read(folder: Path, *, in_memory: bool) -> dict[str, Any]:
         "folder": None if in_memory else folder.absolute(),
         "skipped": meta["skipped"],
         "stored_fingerprint": meta["fingerprint"],
+        "columns": columns,
     }
 
 

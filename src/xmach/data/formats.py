@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from xmach.data.lines import ProgressHandler, first_line
-from xmach.data.options import ReadOptions
+from xmach.data.lines import ProgressHandler, first_line, is_gzip, leading_lines
+from xmach.data.options import Columns, ReadOptions
 from xmach.data.rows import Batch, FaultHandler
-from xmach.data.svmlight import SvmlightReader, looks_like_svmlight
-from xmach.data.xmc import XmcReader, looks_like_xmc
+from xmach.data.split import looks_like_split
+from xmach.data.svmlight import is_only_labels, looks_like_svmlight
+from xmach.data.vw import looks_like_vw
+from xmach.data.xmc import looks_like_xmc
 from xmach.errors import DataFileError, ParameterError
 from xmach.types import Int32Array, IntArray
 
@@ -21,6 +24,10 @@ class Reader(Protocol):
 
     def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
         """The rows of the file; a fault is reported, and its row left out."""
+
+    @property
+    def columns(self) -> Columns | None:
+        """Which columns of a table were read as what; None where the file is no table."""
 
     @property
     def n_features(self) -> int:
@@ -38,21 +45,67 @@ class Reader(Protocol):
         """The ids, below K, of labels as batches have them."""
 
 
-READERS: dict[str, Callable[[ReadOptions], Reader]] = {"xmc": XmcReader, "svmlight": SvmlightReader}
+# By name, because training workers open datasets and read no file: pyarrow's readers would cost each of them 30 MiB.
+READERS = {
+    "xmc": "xmc.XmcReader",
+    "svmlight": "svmlight.SvmlightReader",
+    "vw": "vw.VwReader",
+    "split": "split.SplitReader",
+    "npz": "npz.NpzReader",
+    "csv": "table_csv.CsvReader",
+    "tsv": "table_csv.TsvReader",
+    "jsonl": "table_json.JsonLinesReader",
+    "parquet": "table_parquet.ParquetReader",
+}
+_MAGIC = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}  # what a file begins with; npz files are zip files
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+}
+
+
+def open_reader(name: str, options: ReadOptions) -> Reader:
+    """The reader of a format."""
+    module, reader = READERS[name].split(".")
+    made: Reader = getattr(import_module(f"xmach.data.{module}"), reader)(options)
+    return made
 
 
 def guess_format(path: str | os.PathLike[str]) -> str:
-    """The format of a file, told by its first line."""
-    first = first_line(Path(path))
+    """The format of a file, told by its first bytes, the end of its name, or its first line, in this order."""
+    source = Path(path)
+    is_gzip(source)  # a file that cannot be opened is told first
+    with source.open("rb") as file:
+        begin = file.read(max(map(len, _MAGIC)))
+    for magic, name in _MAGIC.items():
+        if begin.startswith(magic):
+            return name
+    suffix = Path(source.name.removesuffix(".gz")).suffix
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    first = first_line(source)
     if first is None:
         raise DataFileError(os.fspath(path), 1, f"empty file; the formats are {_listed()}")
     line, content = first
     if looks_like_xmc(content):
         return "xmc"
+    if looks_like_split(content):
+        return "split"
+    if looks_like_vw(content):
+        return "vw"
+    if is_only_labels(content):  # a row without features: what do the rows after it look like?
+        content = next((other for other in leading_lines(source) if not is_only_labels(other)), content)
     if looks_like_svmlight(content):
         return "svmlight"
+    if content.lstrip(b" \t").startswith(b"{"):
+        return "jsonl"
     seen = content[:60].decode("utf-8", "replace")
-    wanted = "expected a header 'N D K' (xmc) or a row such as '3 1:0.5 7:1.2' (svmlight)"
+    wanted = "expected a header 'N D K' (xmc) or 'N D' (split), or a row such as '3 1:0.5 7:1.2' (svmlight) "
+    wanted += "or '3 | 1:0.5 7' (vw); or name the format"
     raise DataFileError(os.fspath(path), line, f"cannot tell the format from {seen!r}: {wanted}")
 
 

@@ -7,6 +7,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias
 
@@ -25,15 +26,6 @@ class Chunk(NamedTuple):
 
     first_line: int  # 1-based
     data: bytes
-
-    def pieces(self, n: int) -> Iterator[Chunk]:
-        """These lines in about n chunks of much the same size."""
-        line, start, step = self.first_line, 0, max(1, len(self.data) // n)
-        while start < len(self.data):
-            stop = self.data.find(b"\n", min(start + step, len(self.data)) - 1) + 1
-            yield Chunk(line, self.data[start:stop])
-            line += self.data.count(b"\n", start, stop)
-            start = stop
 
 
 @contextmanager
@@ -104,9 +96,17 @@ def line_content(line: bytes) -> bytes:
 
 def first_line(path: Path) -> tuple[int, bytes] | None:
     """The number and content of the first line that is not all comment; None for a file without one."""
+    return next(_numbered(path), None)
+
+
+def leading_lines(path: Path, n: int = 1000) -> Iterator[bytes]:
+    """The contents of the first lines that are not all comment."""
+    return (content for _, content in islice(_numbered(path), n))
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
     for chunk in line_chunks(path, size=1 << 16):
         for line, raw in enumerate(chunk.data.split(b"\n")[:-1], chunk.first_line):
             content = line_content(raw)
             if content.strip(b" \t") or b"#" not in raw:
-                return line, content
-    return None
+                yield line, content

@@ -24,6 +24,15 @@ class Columns:
     label_separator: str | None = None  # None: a cell of text is one label
     header: bool = True
 
+    def __post_init__(self) -> None:
+        if self.text and self.features:
+            raise ParameterError("rows are made of text columns or of columns of numbers; name one kind of them")
+        if self.label_separator == "":
+            raise ParameterError("label_separator must not be empty; None takes a cell as one label")
+        named = [*self.text, *self.features, *[name for name in (self.labels, self.weight) if name is not None]]
+        if twice := [name for name in named if named.count(name) > 1]:
+            raise ParameterError(f"the column {twice[0]!r} is named for two things")
+
     def to_dict(self) -> dict[str, Any]:
         """The columns as JSON values."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}

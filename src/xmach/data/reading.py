@@ -16,13 +16,14 @@ import numpy as np
 
 from xmach.data import folders
 from xmach.data.dataset import Dataset
-from xmach.data.formats import READERS, Reader, resolve_format
+from xmach.data.formats import Reader, open_reader, resolve_format
+from xmach.data.label_files import with_label_file
 from xmach.data.lines import ProgressHandler, file_errors
 from xmach.data.names import names_digest
 from xmach.data.npy import NpyAppender, map_array
 from xmach.data.options import Columns, OnError, ReadOptions
 from xmach.data.rows import Batch, Fault, row_order
-from xmach.errors import DataFileError, DataFileMissing
+from xmach.errors import DataFileError, DataFileMissing, ParameterError
 from xmach.types import AnyArray, TextRows
 
 READER_VERSION = 2  # part of the cache key: raise it when the same file would read differently
@@ -51,12 +52,16 @@ def read_dataset(
     `n_features`, `n_labels` and `label_names` are those of the model that the rows are for. `columns` says what is
     what in a table, `text` makes rows of its texts, `label_file` holds the labels where a format keeps them apart;
     `with_labels=False` reads rows that need have no labels. With `on_error="skip"` bad rows are dropped and counted
-    in `Dataset.skipped`; a bad header, or a damaged file, is an error all the same.
+    in `Dataset.skipped`; a bad header, or a damaged file, is an error all the same. `Dataset.columns` are those that
+    were read, with nothing left open.
     """
     apart = None if label_file is None else Path(label_file)
     options = ReadOptions(on_error, n_features, n_labels, label_names, columns or Columns(), text, apart, with_labels)
+    if options.columns.text and text is None:
+        raise ParameterError("text columns need `text`, which makes rows of texts, such as xmach.features.HashedText()")
     source = Path(path)
     name = resolve_format(source, format)
+    options = with_label_file(options, source, name)
     if cache is None:
         with tempfile.TemporaryDirectory(prefix="xmach-") as temporary, file_errors(temporary):
             _build(Path(temporary), source, name, options, progress)
@@ -97,7 +102,7 @@ def _set_aside(target: Path) -> None:
 
 def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress: ProgressHandler | None) -> str:
     """Read a file into a folder; the fingerprint of what was read."""
-    reader = READERS[name](options)
+    reader = open_reader(name, options)
     skipped: Counter[str] = Counter()
 
     def report(fault: Fault) -> None:
@@ -110,7 +115,7 @@ def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress
     features = folders.read_features(folder, reader.n_features)
     labels = folders.read_sparse(folder, "labels", reader.n_labels)
     weights = folders.read_weights(folder)
-    dataset = Dataset(features, labels, reader.label_names, weights, skipped=dict(skipped))
+    dataset = Dataset(features, labels, reader.label_names, weights, skipped=dict(skipped), columns=reader.columns)
     folders.write_meta(folder, dataset)
     return dataset.fingerprint
 
@@ -126,7 +131,7 @@ def _write_batches(folder: Path, batches: Iterator[Batch]) -> None:
                 opened[name] = files.enter_context(NpyAppender(folder / f"{name}.npy", dtype, width))
             opened[name].append(values)
 
-        n_features = n_labels = 0  # written so far
+        n_features = n_labels = n_rows = 0  # written so far
         append("labels-indptr", np.int64, np.zeros(1, np.int64))
         for batch in chain(batches, [_NO_ROWS]):  # a file without rows has its arrays, too
             append("labels-indptr", np.int64, n_labels + np.cumsum(batch.label_counts))
@@ -134,8 +139,12 @@ def _write_batches(folder: Path, batches: Iterator[Batch]) -> None:
             append("labels-raw", np.int64, batch.labels)
             counts = np.ones(len(batch.labels), np.float32) if batch.label_values is None else batch.label_values
             append("labels-counts", np.float32, counts)
-            if batch.weights is not None:
-                append("weights", np.float32, batch.weights)
+            if batch.weights is not None or "weights" in opened:
+                if "weights" not in opened:  # rows before the first that has one
+                    append("weights", np.float32, np.ones(n_rows, np.float32))
+                given = batch.weights
+                append("weights", np.float32, np.ones(len(batch.lines), np.float32) if given is None else given)
+            n_rows += len(batch.lines)
             if batch.dense is not None:
                 append("features", np.float32, batch.dense)
             if "features" in opened:

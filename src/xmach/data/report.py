@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from xmach.data.formats import READERS, resolve_format
+from xmach.data.formats import open_reader, resolve_format
+from xmach.data.label_files import with_label_file
 from xmach.data.lines import is_gzip
 from xmach.data.options import ReadOptions
 from xmach.data.rows import Batch, Fault
@@ -28,6 +29,7 @@ class FileReport:
     file: str
     format: str
     gzip: bool
+    label_file: str | None = None  # where the format keeps labels apart
     rows: int = 0
     bad_rows: int = 0
     features: int = 0
@@ -99,8 +101,9 @@ class FileReport:
     def lines(self) -> list[str]:
         """The report as text: what is there, then `FILE:LINE: message` for each fault."""
         packed = ", gzip'd" if self.gzip else ""
+        labels_apart = f", labels in {self.label_file}" if self.label_file else ""
         text = [
-            f"{self.file}: format {self.format}{packed}",
+            f"{self.file}: format {self.format}{packed}{labels_apart}",
             f"{self.rows:,} rows, {self.features:,} features, {self.labels:,} labels, {self.nonzeros:,} nonzeros",
             f"labels per row: mean {self.labels_per_row_mean:.2f}, max {self.labels_per_row_max:,}",
             f"rows without labels: {self.rows_without_labels:,}; without features: {self.rows_without_features:,}",
@@ -124,14 +127,16 @@ def check_file(path: str | os.PathLike[str], format: str = "auto", options: Read
     tally = Tally()
     try:
         report.format = resolve_format(source, format)
-        reader = READERS[report.format](options or ReadOptions())
+        settled = with_label_file(options or ReadOptions(), source, report.format)
+        report.label_file = None if settled.label_file is None else str(settled.label_file)
+        reader = open_reader(report.format, settled)
         for batch in reader.batches(source, report.add_fault):
             report.add_rows(batch)
             tally.add(batch.labels)
         report.features, report.labels = reader.n_features, reader.n_labels
     except DataFileMissing:
         raise
-    except DataFileError as error:  # the format cannot be told, or the gzip stream is damaged
-        report.add_fault(Fault(error.line, "unreadable file", error.message, error.column, rows_lost=0))
+    except DataFileError as error:  # the format cannot be told, or the file is damaged
+        report.add_fault(Fault(error.line, "unreadable file", error.message, error.column, 0, Path(error.file)))
     report.add_label_counts(tally.result()[1])
     return report

@@ -57,17 +57,24 @@ class Batch:
     dense: FloatArray | None = None  # (n, d) instead of sparse features, which then are empty; all batches or none
 
 
+class Row(NamedTuple):
+    """One row, columns sorted, each once."""
+
+    labels: list[int]
+    features: list[int]
+    values: FloatArray
+    weight: float = 1.0
+
+
 class Rules(Protocol):
-    """What a format says about the labels and features of a row."""
+    """What a format says about its rows."""
 
+    form: int  # PLAIN, BARE or BARRED: see `_kernels/parse.py`
     n_features: int  # indices are below this
-    feature_bound: str  # who says so, for the error message
+    n_labels: int  # labels are below this, or ANY_INTEGER
 
-    def label(self, text: str) -> int:
-        """One label; raises RowError."""
-
-    def labels(self, tokens: pa.StringArray) -> IntArray | None:
-        """Many labels at once, or None where any of them needs a closer look."""
+    def row(self, content: bytes) -> Row:
+        """The row in a line; raises RowError."""
 
 
 def whole_number(digits: str) -> int:

@@ -71,6 +71,8 @@ def _from_classes(y: Any, classes: AnyArray | None) -> Targets:
         raise InputError("y is empty: Found array with 0 sample(s)")
     if vector.dtype.kind == "U" and not hasattr(y, "__array__"):
         _refuse_mixed(y)
+    if vector.dtype == object and (lacking := [i for i, label in enumerate(vector) if label is None]):
+        raise InputError(f"y lacks a class in row {lacking[0]} (None); leave the row out, or give it a class")
     try:
         check_classification_targets(vector)
         found, ids = np.unique(vector, return_inverse=True)

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from xmach.data.exact import BLANK, line_text
+from xmach._kernels.parse import PLAIN
+from xmach.data.exact import BLANK, line_text, parse_line
+from xmach.data.fast import RowParser
 from xmach.data.lines import Chunk, ProgressHandler, line_chunks, line_content
 from xmach.data.options import ReadOptions
-from xmach.data.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, RowError, whole_number
+from xmach.data.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row, RowError, whole_number
 from xmach.data.svmlight import looks_like_svmlight
-from xmach.data.vectorised import RowParser
 from xmach.types import Int32Array, IntArray
 
-_HEADER = re.compile(r"[ \t]*([+-]?[0-9]+)[ \t]+([+-]?[0-9]+)[ \t]+([+-]?[0-9]+)[ \t]*")
-_BAD_HEADER = "bad header"
+_HEADER = re.compile(r"[ \t]*[+-]?[0-9]+([ \t]+[+-]?[0-9]+){2}[ \t]*")
+BAD_HEADER = "bad header"
 
 
 def looks_like_xmc(content: bytes) -> bool:
@@ -26,14 +26,34 @@ def looks_like_xmc(content: bytes) -> bool:
     return _HEADER.fullmatch(content.decode("utf-8", "replace")) is not None
 
 
+def header_numbers(text: str, *expected: tuple[str, int | None]) -> list[int]:
+    """The numbers of a header: what each counts, and how many the model has of it, None if any; raises RowError."""
+    numbers = text.split()
+    for number, (what, given) in zip(numbers, expected, strict=True):
+        if number.startswith("-"):
+            raise RowError(BAD_HEADER, f"the header says {number} {what}: below 0")
+        count = whole_number(number.lstrip("+"))
+        if what != "rows" and count > MAX_COLUMNS:
+            raise RowError(BAD_HEADER, f"the header says {number} {what}: at most {MAX_COLUMNS} can be held")
+        if given is not None and given != count:
+            raise RowError(BAD_HEADER, f"the header says {count} {what}, but {given} are expected")
+    return [whole_number(number.lstrip("+")) for number in numbers]
+
+
 class XmcRules:
     """Labels and features below what the header says."""
+
+    form = PLAIN
 
     def __init__(self, n_features: int, n_labels: int) -> None:
         self.n_features, self.n_labels = n_features, n_labels
         self.feature_bound = f"the header says {n_features} features, so the last is {n_features - 1}"
 
-    def label(self, text: str) -> int:
+    def row(self, content: bytes) -> Row:
+        """Labels and features."""
+        return parse_line(line_text(content), self, self._label)
+
+    def _label(self, text: str) -> int:
         """A whole number below K."""
         if re.fullmatch(r"-[0-9]+", text):
             raise RowError("bad label", f"label {text} is below 0")
@@ -45,11 +65,6 @@ class XmcRules:
             raise RowError("label too large", message)
         return label
 
-    def labels(self, tokens: pa.StringArray) -> IntArray | None:
-        """Whole numbers below K."""
-        labels: IntArray = tokens.cast(pa.uint32()).to_numpy().astype(np.int64)
-        return None if (labels >= self.n_labels).any() else labels
-
 
 class XmcReader:
     """Reads one file; sizes are known once the first batch is there.
@@ -58,6 +73,8 @@ class XmcReader:
     told a second time as a row too few; a blank line inside the data may count or not. A header that still disagrees
     with its rows is a bad header, which is never skipped.
     """
+
+    columns = None  # no table
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -100,7 +117,7 @@ class XmcReader:
                     report(fault)
                 yield batch
         if parser is None:
-            report(Fault(1, _BAD_HEADER, "empty file; expected a header 'N D K'", rows_lost=0))
+            report(Fault(1, BAD_HEADER, "empty file; expected a header 'N D K'", rows_lost=0))
         elif self._n_expected is not None and self._n_rows + self._n_blank < self._n_expected:
             message = f"the header says {self._n_expected} rows, but {self._n_rows} are there: file cut off?"
             report(Fault(self._last_line, "wrong number of rows", message, rows_lost=0))
@@ -125,23 +142,13 @@ class XmcReader:
         """N, after taking note of D and K; raises RowError."""
         if looks_like_svmlight(content):
             message = "no 'N D K' header; the line would fit the format 'svmlight'"
-            raise RowError(_BAD_HEADER, message)
+            raise RowError(BAD_HEADER, message)
         text = line_text(content)
-        match = _HEADER.fullmatch(text)
-        if match is None:
-            raise RowError(_BAD_HEADER, f"{text[:60]!r} is no header: expected three whole numbers 'N D K'")
-        for number, what in zip(match.groups(), ("rows", "features", "labels"), strict=True):
-            if number.startswith("-"):
-                raise RowError(_BAD_HEADER, f"the header says {number} {what}: below 0")
-            if what != "rows" and whole_number(number.lstrip("+")) > MAX_COLUMNS:
-                raise RowError(_BAD_HEADER, f"the header says {number} {what}: at most {MAX_COLUMNS} can be held")
-        n_rows, n_features, n_labels = (whole_number(number.lstrip("+")) for number in match.groups())
-        for given, found, what in (
-            (self._options.n_features, n_features, "features"),
-            (self._options.known_labels, n_labels, "labels"),
-        ):
-            if given is not None and given != found:
-                raise RowError(_BAD_HEADER, f"the header says {found} {what}, but {given} are expected")
+        if _HEADER.fullmatch(text) is None:
+            raise RowError(BAD_HEADER, f"{text[:60]!r} is no header: expected three whole numbers 'N D K'")
+        n_rows, n_features, n_labels = header_numbers(
+            text, ("rows", None), ("features", self._options.n_features), ("labels", self._options.known_labels)
+        )
         self._rules = XmcRules(n_features, n_labels)
         return n_rows
 

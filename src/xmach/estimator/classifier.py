@@ -9,22 +9,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from xmach.data import Dataset
 from xmach.data.arrays import as_rows, check_structure
 from xmach.data.targets import Targets, encode_targets
-from xmach.decoding import ESTIMATORS
 from xmach.errors import InputError, NotEnoughMemory, ParameterError
 from xmach.estimator.fitting import dataset_of, is_text, predictor_of, stored_names, train_in_memory
+from xmach.estimator.settings import executor_of, network_settings, seed_of, wrapped
 from xmach.evaluation import settle
-from xmach.executors import Executor, LocalExecutor, PoolExecutor
 from xmach.features import HashedText, fit_scaler
-from xmach.learners import NetworkSettings
 from xmach.metrics import precision_at_k
-from xmach.parameters import MOST_REPETITIONS, real, whole
-from xmach.planning import usable_cores
+from xmach.parameters import real
 from xmach.predictor import Predictor, text_rows
 from xmach.store import replacing
 from xmach.training import plan_training
@@ -49,8 +46,12 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         `auto` is softmax: on the data sets in the docs it was as good or better for multilabel data, too.
     epochs, batch_size, learning_rate, weight_decay, dropout
         Adam, its rate decaying to zero. Small data use smaller batches, so that an epoch has at least 100 steps.
-    learner : "network"
-        What learns a repetition.
+    learner : "network" or a scikit-learn classifier
+        What learns a repetition. A classifier with predict_proba or decision_function (a pipeline, too) is cloned for
+        each and never fitted itself; `hidden` and what belongs to Adam do not apply, `loss` does: with softmax a row
+        is copied for each of its buckets, with bce there is one classifier a bucket. A `random_state` of None in it is
+        drawn from ours, one that is set is kept. Weights of rows are relative: their mean is made 1. Such a model
+        works in memory and pickles; `save` refuses it.
     scaling : "auto", "none", "tfidf" or "l2"
         `auto`: sublinear tf-idf and unit length for sparse input without negative values, otherwise none.
     features : None or "text"
@@ -58,7 +59,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     estimator : "auto", "mean", "min", "median" or "log"
         How a label's score is read from its R buckets; `auto`: the best on validation rows, `log` without them.
     validation : None, a fraction, or (X, y)
-        Rows to stop early on, and to choose the estimator and the multilabel threshold on.
+        Rows to stop the network early on, and to choose the estimator and the multilabel threshold on.
     n_jobs : int or None
         Repetitions trained at a time, each in its own process; None is 1, -1 is one for each core.
     random_state : int, RandomState or None
@@ -68,7 +69,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     ----------
     classes_ : the labels, by id
     predictor_ : what answers; `save` writes it
-    history_ : for each repetition, the losses of its epochs
+    history_ : for each repetition, the losses of its epochs; a classifier's has none
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         learning_rate: float = 2e-3,
         weight_decay: float = 0.0,
         dropout: float = 0.0,
-        learner: str = "network",
+        learner: Any = "network",
         scaling: str = "auto",
         features: str | None = None,
         estimator: str = "auto",
@@ -111,12 +112,13 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MACHClassifier:
         """Train on rows X and their labels y: a class vector, a 0/1 matrix (sparse or dense), or lists of labels."""
-        settings = self._checked_settings()
+        settings = network_settings(self.get_params(deep=False))
+        learner, executor = wrapped(self.learner, settings), executor_of(self.n_jobs)
         text = HashedText() if self.features == "text" else None
         rows = self._rows(X, text, first=True)
         targets = encode_targets(y)
         data = dataset_of(rows, targets, sample_weight)
-        seed = self._seed()
+        seed = seed_of(self.random_state)
         data, validation = self._split(data, targets, text, seed)
         if self.n_buckets > data.n_labels:
             warnings.warn(
@@ -128,8 +130,9 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         job = plan_training(
             data, settings, self.n_buckets, self.n_repetitions, seed, scaler, validation,
             multilabel=targets.multilabel, features=None if text is None else text.to_dict(), fingerprints=False,
+            learner=learner,
         )  # fmt: skip
-        outcomes = [outcome for _, outcome in sorted(train_in_memory(job, self._executor()).items())]
+        outcomes = [outcome for _, outcome in sorted(train_in_memory(job, executor).items())]
         self.history_ = [outcome.history for outcome in outcomes]
         self.classes_ = targets.classes
         trained = predictor_of(job, [outcome.model for outcome in outcomes], text, targets)
@@ -138,35 +141,6 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if text is not None:
             self.n_features_in_ = text.n_features
         return self
-
-    def _checked_settings(self) -> NetworkSettings:
-        for name, legal in (("learner", ("network",)), ("features", (None, "text"))):
-            if getattr(self, name) not in legal:
-                shown = ", ".join(repr(value) for value in legal)
-                raise ParameterError(f"{name} must be one of {shown}, got {getattr(self, name)!r}")
-        if self.estimator not in ("auto", *ESTIMATORS):
-            raise ParameterError(f"estimator must be one of auto, {', '.join(ESTIMATORS)}, got {self.estimator!r}")
-        whole("n_buckets", self.n_buckets, 2, 2**31 - 1)
-        whole("n_repetitions", self.n_repetitions, 1, MOST_REPETITIONS)
-        return NetworkSettings(
-            hidden=tuple(self.hidden) if isinstance(self.hidden, list | np.ndarray) else self.hidden,  # type: ignore[arg-type]
-            loss="softmax" if self.loss == "auto" else self.loss,  # type: ignore[arg-type]  # checked there
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            dropout=self.dropout,
-        )
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer) and not isinstance(self.random_state, bool):
-            return whole("random_state", self.random_state, 0, 2**63 - 1)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _executor(self) -> Executor:
-        jobs = 1 if self.n_jobs is None else whole("n_jobs", self.n_jobs, -(2**31))
-        jobs = max(1, usable_cores() + 1 + jobs) if jobs < 0 else whole("n_jobs", jobs, 1)
-        return LocalExecutor() if jobs == 1 else PoolExecutor(jobs)
 
     def _split(
         self, data: Dataset, targets: Targets, text: HashedText | None, seed: int
@@ -277,7 +251,9 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        theirs = get_tags(self.learner).input_tags if isinstance(self.learner, BaseEstimator) else None
+        tags.input_tags.sparse = theirs is None or theirs.sparse
+        tags.input_tags.positive_only = theirs is not None and theirs.positive_only
         tags.input_tags.string = tags.input_tags.one_d_array = self.features == "text"
         tags.classifier_tags.multi_label = True
         return tags

@@ -1,7 +1,23 @@
 """Learners: (rows, bucket targets) -> bucket model. Only here may a training framework be imported."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from xmach.learners.session import NetworkLearner
 from xmach.learners.settings import NetworkSettings
 from xmach.learners.task import LabelledRows, Learner, Outcome, Task
 
-__all__ = ["LabelledRows", "Learner", "NetworkLearner", "NetworkSettings", "Outcome", "Task"]
+if TYPE_CHECKING:
+    from xmach.learners.sklearn_ import SklearnLearner
+
+__all__ = ["LabelledRows", "Learner", "NetworkLearner", "NetworkSettings", "Outcome", "SklearnLearner", "Task"]
+
+
+def __getattr__(name: str) -> Any:
+    """scikit-learn takes 1.5 s to import: not before somebody asks for its learner."""
+    if name != "SklearnLearner":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from xmach.learners.sklearn_ import SklearnLearner
+
+    return SklearnLearner

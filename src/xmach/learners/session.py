@@ -45,9 +45,7 @@ class _Session:
         self._reported = 0.0
 
     def run(self) -> Outcome | None:
-        saved = self.task.load_progress()
-        if saved is not None:
-            self._restore(saved)
+        self._resume()
         while not self._finished():
             if not self._run_epoch():
                 self.task.save_progress(self._state())
@@ -59,6 +57,12 @@ class _Session:
         if self.best:
             model = NetworkModel.from_arrays(self.best, model.loss)
         return Outcome(model, [_entry(i, *losses) for i, losses in enumerate(self.history)])
+
+    def _resume(self) -> None:
+        """Go on from the checkpoint, if there is one; its pages stay mapped no longer than this takes."""
+        saved = self.task.load_progress()
+        if saved is not None:
+            self._restore(saved)
 
     def _finished(self) -> bool:
         """Whether the epochs are over, or validation has not improved for `patience` epochs."""
@@ -98,9 +102,17 @@ class _Session:
             model = self.trainer.model()
             validation = _mean_loss(model, self.task.validation)
             if not self.history or validation < min(v for _, v in self.history):
-                self.best = {name: array.copy() for name, array in model.arrays().items()}
+                self._keep(model)
         self.history.append((self.loss / self.task.rows.n_rows, validation))
         self.epoch, self.step, self.loss = self.epoch + 1, 0, 0.0
+
+    def _keep(self, model: NetworkModel) -> None:
+        """Copy the arrays of the best epoch so far, into those of the one before: never two copies."""
+        for name, array in model.arrays().items():
+            if name in self.best:
+                self.best[name][...] = array
+            else:
+                self.best[name] = array.copy()
 
     def _report(self, rows_done: int) -> None:
         now = time.monotonic()

@@ -46,7 +46,7 @@ class LabelledRows:
 
     features: Rows  # (n, d), as read
     labels: SparseRows  # (n, K)
-    weights: FloatArray | None  # (n,), mean 1
+    weights: FloatArray | None  # (n,), of mean 1 for networks
     scaler: Scaler
     hashes: UniversalHashes
     repetition: int

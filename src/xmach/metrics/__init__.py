@@ -1,15 +1,52 @@
-"""How good a ranking is: hits among the first k places, weighted or not, over batches of rows."""
+"""How good a ranking is: over batches of rows, weighted or not; as usually defined and as the paper's appendix does.
 
-from xmach.metrics.at_k import accuracy, ndcg_at_k, precision_at_k, precision_at_min_k, recall_at_k
+`RankingMetrics` adds up any of them in one pass; the functions are one measure each. Names ending in `_paper` are
+the paper's definitions; docs/metrics.md has every formula.
+"""
+
+from xmach.metrics.at_k import (
+    accuracy,
+    coverage_at_k,
+    map_at_k,
+    map_paper_at_k,
+    mrr_at_k,
+    mrr_paper_at_k,
+    ndcg_at_k,
+    ndcg_paper_at_k,
+    precision_at_k,
+    precision_at_min_k,
+    precision_most_rel_at_k,
+    psndcg_at_k,
+    psp_at_k,
+    recall_at_k,
+)
+from xmach.metrics.coverage import Coverage
+from xmach.metrics.frequency import GROUPS, RecallByFrequency, frequency_groups
 from xmach.metrics.labels import TrueLabels
+from xmach.metrics.propensity import PropensityScored, propensities
 from xmach.metrics.sums import RankingMetrics
 
 __all__ = [
+    "GROUPS",
+    "Coverage",
+    "PropensityScored",
     "RankingMetrics",
+    "RecallByFrequency",
     "TrueLabels",
     "accuracy",
+    "coverage_at_k",
+    "frequency_groups",
+    "map_at_k",
+    "map_paper_at_k",
+    "mrr_at_k",
+    "mrr_paper_at_k",
     "ndcg_at_k",
+    "ndcg_paper_at_k",
     "precision_at_k",
     "precision_at_min_k",
+    "precision_most_rel_at_k",
+    "propensities",
+    "psndcg_at_k",
+    "psp_at_k",
     "recall_at_k",
 ]

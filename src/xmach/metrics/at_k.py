@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from xmach.metrics.coverage import Coverage
 from xmach.metrics.labels import TrueLabels, whole_numbers
-from xmach.metrics.sums import RankingMetrics
+from xmach.metrics.propensity import PropensityScored
+from xmach.metrics.sums import CorpusMetric, RankingMetrics
 
 
 def precision_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
@@ -18,6 +20,13 @@ def precision_at_min_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights:
     return _mean("precision_min", true, ranked, k, weights)
 
 
+def precision_most_rel_at_k(
+    true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None
+) -> float:
+    """P@k where only the most purchased label of a row, or those that tie, are true; the paper's P@1_most_rel."""
+    return _mean("precision_most_rel", true, ranked, k, weights)
+
+
 def recall_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
     """The mean share of a row's labels among its first k places; with weights the paper's wRecall@k."""
     return _mean("recall", true, ranked, k, weights)
@@ -26,6 +35,63 @@ def recall_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.Ar
 def ndcg_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
     """The mean normalised discounted cumulative gain of the first k places; every true label gains 1."""
     return _mean("ndcg", true, ranked, k, weights)
+
+
+def ndcg_paper_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
+    """The paper's nDCG@k: the gain over the largest of its single terms, not over the best sum; can exceed 1."""
+    return _mean("ndcg_paper", true, ranked, k, weights)
+
+
+def map_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
+    """The usual MAP@k: the mean of the sum of P@i over the places i of hits, divided by min(|Y|, k)."""
+    return _mean("map", true, ranked, k, weights)
+
+
+def map_paper_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
+    """The paper's MAP@k: the same sum, divided by k."""
+    return _mean("map_paper", true, ranked, k, weights)
+
+
+def mrr_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
+    """The usual MRR@k: the mean of 1 / place of the first hit, 0 without one among the first k."""
+    return _mean("mrr", true, ranked, k, weights)
+
+
+def mrr_paper_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
+    """The paper's MRR@k: the mean of 1 / place of the most purchased label, the best ranked of those that tie.
+
+    Purchases are the values of a sparse matrix; labels in any other form count alike, which makes it the usual MRR.
+    """
+    return _mean("mrr_paper", true, ranked, k, weights)
+
+
+def psp_at_k(
+    true: TrueLabels,
+    ranked: npt.ArrayLike,
+    k: int,
+    weights: npt.ArrayLike | None = None,
+    *,
+    propensities: npt.ArrayLike,
+) -> float:
+    """Propensity-scored precision: the sum of 1/p over the hits of all rows, over the largest that could be."""
+    return _corpus(f"psp@{k}", PropensityScored(propensities), true, ranked, k, weights)
+
+
+def psndcg_at_k(
+    true: TrueLabels,
+    ranked: npt.ArrayLike,
+    k: int,
+    weights: npt.ArrayLike | None = None,
+    *,
+    propensities: npt.ArrayLike,
+) -> float:
+    """Propensity-scored nDCG: the sum of each row's nDCG with gains 1/p, over the largest that could be."""
+    return _corpus(f"psndcg@{k}", PropensityScored(propensities), true, ranked, k, weights)
+
+
+def coverage_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int) -> float:
+    """The share of the labels occurring in some row that are among the first k of a row where they are true."""
+    return _corpus(f"coverage@{k}", Coverage(), true, ranked, k, None)
 
 
 def accuracy(true: TrueLabels, ranked: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> float:
@@ -37,4 +103,17 @@ def accuracy(true: TrueLabels, ranked: npt.ArrayLike, weights: npt.ArrayLike | N
 def _mean(name: str, true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None) -> float:
     metrics = RankingMetrics((k,), (name,))
     metrics.update(true, ranked, weights)
-    return next(iter(metrics.result().values()))
+    return metrics.result()[f"{name}@{k}"]
+
+
+def _corpus(
+    key: str,
+    metric: CorpusMetric,
+    true: TrueLabels,
+    ranked: npt.ArrayLike,
+    k: int,
+    weights: npt.ArrayLike | None,
+) -> float:
+    metrics = RankingMetrics((k,), (), [metric])
+    metrics.update(true, ranked, weights)
+    return metrics.result()[key]

@@ -2,45 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from xmach.errors import InputError
-from xmach.metrics.labels import LabelPairs, TrueLabels, label_pairs, whole_numbers
+from xmach.metrics.labels import LabelPairs, TrueLabels, label_pairs, most_purchased, whole_numbers
 from xmach.types import BoolArray, IntArray
 
 
 @dataclass(frozen=True)
 class Hits:
-    """What the score of a row is made of."""
+    """What every score of a batch of rows is made of."""
 
     places: BoolArray  # (n, depth): whether the label ranked there is a true one
     n_true: IntArray  # (n,): how many labels the row has, |Y|
+    ids: IntArray  # (n, depth): the ranking itself
+    true: LabelPairs  # the labels, each pair once, rows rising and ids rising within them
+
+    @cached_property
+    def most_purchased(self) -> Hits:
+        """The same ranking, the labels of each row limited to the most purchased; all of them where none is counted."""
+        return self if self.true.counts is None else _match(most_purchased(self.true), self.ids)
 
 
 def find_hits(true: TrueLabels, ranked: npt.ArrayLike, depth: int) -> Hits:
     """The hits among the first `depth` places of (n, m >= depth) ranked ids; id -1 is a place without an answer."""
     pairs = label_pairs(true)
     ids = _checked_ranking(ranked, pairs, depth)
-    # One 64-bit key a pair, row * width + id, makes n set memberships a single binary search.
-    width = int(pairs.ids.max(initial=0)) + 1
-    if pairs.n_rows * width >= 2**63:
-        raise InputError(f"true label ids go up to {width - 1}, too large for {pairs.n_rows} rows: number them from 0")
-    keys = _sorted_unique(pairs.rows * width + pairs.ids)
-    n_true = np.diff(np.searchsorted(keys, np.arange(pairs.n_rows + 1) * width))
+    if pairs.n_rows * _width(pairs) >= 2**63:
+        highest = _width(pairs) - 1
+        raise InputError(f"true label ids go up to {highest}, too large for {pairs.n_rows} rows: number them from 0")
+    return _match(_distinct(pairs), ids[:, :depth])
 
-    ids = ids[:, :depth]
+
+def _match(pairs: LabelPairs, ids: IntArray) -> Hits:
+    width, keys = _width(pairs), _keys(pairs)
     wanted = np.arange(pairs.n_rows)[:, None] * width + ids  # (n, depth)
     found = np.append(keys, -1)[np.searchsorted(keys, wanted)] == wanted  # -1 stands past the last key
     known = (ids >= 0) & (ids < width)  # the keys of other ids are those of neighbouring rows
-    return Hits(found & known, n_true)
+    return Hits(found & known, pairs.per_row(), ids, pairs)
 
 
-def _sorted_unique(keys: IntArray) -> IntArray:
-    # Rows rise, and most readers sort the ids within a row: then there is nothing to do.
-    return keys if bool((keys[1:] > keys[:-1]).all()) else np.unique(keys)
+def _width(pairs: LabelPairs) -> int:
+    return int(pairs.ids.max(initial=0)) + 1
+
+
+def _keys(pairs: LabelPairs) -> IntArray:
+    """One 64-bit key a pair, row * width + id, makes n set memberships a single binary search."""
+    return pairs.rows * _width(pairs) + pairs.ids
+
+
+def _distinct(pairs: LabelPairs) -> LabelPairs:
+    keys = _keys(pairs)
+    if bool((keys[1:] > keys[:-1]).all()):  # most readers sort the ids within a row
+        return pairs
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    counts = None if pairs.counts is None else np.bincount(inverse, pairs.counts, len(first))
+    return replace(pairs.choose(first), counts=counts)
 
 
 def _checked_ranking(ranked: npt.ArrayLike, pairs: LabelPairs, depth: int) -> IntArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -23,12 +23,22 @@ class LabelPairs:
 
     rows: IntArray  # (nnz,)
     ids: IntArray  # (nnz,)
+    counts: AnyArray | None  # (nnz,) how often each was purchased, None where the form does not tell
     n_rows: int
     n_labels: int | None  # K, None where the form does not tell
 
+    def per_row(self) -> IntArray:
+        """(n,) how many pairs each row has."""
+        return np.bincount(self.rows, minlength=self.n_rows)
+
+    def choose(self, kept: AnyArray) -> LabelPairs:
+        """The pairs at these places, or where this is true."""
+        counts = None if self.counts is None else self.counts[kept]
+        return replace(self, rows=self.rows[kept], ids=self.ids[kept], counts=counts)
+
 
 def label_pairs(true: TrueLabels) -> LabelPairs:
-    """The pairs of any form of true labels; a stored zero of a sparse matrix is no label."""
+    """The pairs of any form of true labels; the values of a sparse matrix are counts, and a stored zero is no label."""
     if isinstance(true, SparseRows):
         return _from_csr(true.indptr, true.indices, true.values, true.shape)
     if sparse.issparse(true):
@@ -46,9 +56,19 @@ def label_pairs(true: TrueLabels) -> LabelPairs:
     if len(true) and all(isinstance(row, Collection) for row in true):
         lengths = np.fromiter(map(len, true), np.int64, len(true))
         ids = whole_numbers(list(chain.from_iterable(true)), "true label ids")
-        return _checked(np.repeat(np.arange(len(true)), lengths), ids, len(true), None)
+        return _checked(LabelPairs(np.repeat(np.arange(len(true)), lengths), ids, None, len(true), None))
     ids = whole_numbers(true, "true label ids")
-    return _checked(np.arange(len(ids)), ids, len(ids), None)
+    return _checked(LabelPairs(np.arange(len(ids)), ids, None, len(ids), None))
+
+
+def most_purchased(pairs: LabelPairs) -> LabelPairs:
+    """Of each row the label with the largest count, or those that tie; all labels where nothing is counted."""
+    if pairs.counts is None or not len(pairs.rows):
+        return pairs
+    lengths = pairs.per_row()
+    lengths = lengths[lengths > 0]
+    largest = np.maximum.reduceat(pairs.counts, np.cumsum(lengths) - lengths)  # one a row that has labels
+    return pairs.choose(pairs.counts == np.repeat(largest, lengths))
 
 
 def whole_numbers(values: Any, what: str) -> IntArray:
@@ -63,12 +83,17 @@ def whole_numbers(values: Any, what: str) -> IntArray:
 
 
 def _from_csr(indptr: AnyArray, indices: AnyArray, values: AnyArray, shape: tuple[int, int]) -> LabelPairs:
-    kept = np.asarray(values) != 0
+    values = np.asarray(values)
     rows = np.repeat(np.arange(shape[0]), np.diff(indptr))
-    return _checked(rows[kept], np.asarray(indices)[kept].astype(np.int64), *shape)
+    if not np.isfinite(values).all():
+        first = int((~np.isfinite(values)).argmax())
+        raise InputError(f"the values of true labels must be finite, got {values[first]} in row {rows[first]}")
+    pairs = LabelPairs(rows, np.asarray(indices).astype(np.int64), values, *shape)
+    return _checked(pairs.choose(values != 0))
 
 
-def _checked(rows: IntArray, ids: IntArray, n_rows: int, n_labels: int | None) -> LabelPairs:
+def _checked(pairs: LabelPairs) -> LabelPairs:
+    rows, ids, n_labels = pairs.rows, pairs.ids, pairs.n_labels
     if ids.shape != rows.shape:
         raise InputError("true labels must be one class or one flat list of label ids a row")
     wrong = ids < 0 if n_labels is None else (ids < 0) | (ids >= n_labels)
@@ -76,4 +101,4 @@ def _checked(rows: IntArray, ids: IntArray, n_rows: int, n_labels: int | None) -
         first = int(wrong.argmax())
         limit = "at least 0" if n_labels is None else f"from 0 to {n_labels - 1}"
         raise InputError(f"true label ids must be {limit}, got {ids[first]} in row {rows[first]}")
-    return LabelPairs(rows, ids, n_rows, n_labels)
+    return pairs

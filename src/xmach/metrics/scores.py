@@ -1,6 +1,7 @@
 """The score of each row from its hits; a row without labels scores 0.
 
-A new measure is a function here and a line in ROW_SCORES; sums, weights and batches come of themselves.
+A new measure is a function here and a line in ROW_SCORES; sums, weights and batches come of themselves. `_paper` marks
+the definitions of the paper's appendix, "Metrics of Interest", where they differ from the usual ones.
 """
 
 from __future__ import annotations
@@ -24,7 +25,12 @@ def precision(hits: Hits, k: int) -> DoubleArray:
 
 def precision_min(hits: Hits, k: int) -> DoubleArray:
     """Hits / min(|Y|, k), as the paper's reference code has it."""
-    return _count(hits, k) / np.maximum(np.minimum(hits.n_true, k), 1)
+    return _count(hits, k) / _most_hits(hits, k)
+
+
+def precision_most_rel(hits: Hits, k: int) -> DoubleArray:
+    """Precision where only the most purchased label of a row is a true one, or those that tie."""
+    return precision(hits.most_purchased, k)
 
 
 def recall(hits: Hits, k: int) -> DoubleArray:
@@ -34,19 +40,89 @@ def recall(hits: Hits, k: int) -> DoubleArray:
 
 def ndcg(hits: Hits, k: int) -> DoubleArray:
     """DCG over that of a perfect ranking, which has hits on its first min(|Y|, k) places; a hit gains 1."""
-    places = hits.places[:, :k]  # fewer than k, where there are no more labels
-    depth = min(k, max(places.shape[1], int(hits.n_true.max(initial=1))))  # beyond it nothing can be gained
-    discounts = 1 / np.log2(np.arange(2, depth + 2))  # place i = 1, 2, ... counts 1 / log2(i + 1)
-    ideal = np.cumsum(discounts)[np.clip(hits.n_true, 1, depth) - 1]  # (n,)
-    gained: DoubleArray = places @ discounts[: places.shape[1]]
-    return gained / ideal
+    gained: DoubleArray = _terms(hits, k).sum(axis=1)
+    return gained / perfect_dcg(hits, k)
+
+
+def ndcg_paper(hits: Hits, k: int) -> DoubleArray:
+    """DCG over the largest of its own terms, that of the first hit; above 1 from the second hit on."""
+    terms = _terms(hits, k)
+    largest = terms.max(axis=1, initial=0)
+    gained: DoubleArray = terms.sum(axis=1)
+    return gained / np.where(largest > 0, largest, 1)
+
+
+def average_precision(hits: Hits, k: int) -> DoubleArray:
+    """The sum of P@i over the places i of hits, over min(|Y|, k); its mean is the usual MAP@k."""
+    return _precisions(hits, k) / _most_hits(hits, k)
+
+
+def average_precision_paper(hits: Hits, k: int) -> DoubleArray:
+    """The same sum over k."""
+    return _precisions(hits, k) / k
+
+
+def reciprocal_rank(hits: Hits, k: int) -> DoubleArray:
+    """1 / place of the first hit, 0 where there is none; its mean is the usual MRR@k."""
+    places = hits.places[:, :k]
+    first: DoubleArray = (places / _ranks(places.shape[1])).max(axis=1, initial=0)
+    return first
+
+
+def reciprocal_rank_paper(hits: Hits, k: int) -> DoubleArray:
+    """1 / place of the most purchased label; of those that tie, the best ranked."""
+    return reciprocal_rank(hits.most_purchased, k)
 
 
 ROW_SCORES: MappingProxyType[str, RowScore] = MappingProxyType(
-    {"precision": precision, "precision_min": precision_min, "recall": recall, "ndcg": ndcg}
+    {
+        "precision": precision,
+        "precision_min": precision_min,
+        "precision_most_rel": precision_most_rel,
+        "recall": recall,
+        "ndcg": ndcg,
+        "ndcg_paper": ndcg_paper,
+        "map": average_precision,
+        "map_paper": average_precision_paper,
+        "mrr": reciprocal_rank,
+        "mrr_paper": reciprocal_rank_paper,
+    }
 )
+
+
+def discounts(n_places: int) -> DoubleArray:
+    """(n_places,) what a hit at place i = 1, 2, ... counts: 1 / log2(i + 1)."""
+    shares: DoubleArray = 1 / np.log2(_ranks(n_places) + 1)
+    return shares
+
+
+def perfect_dcg(hits: Hits, k: int) -> DoubleArray:
+    """(n,) the DCG of hits on the first min(|Y|, k) places; 1 where there are no labels: one can divide by it."""
+    depth = min(k, int(hits.n_true.max(initial=1)))  # beyond it nothing can be gained, and k may be any number
+    best: DoubleArray = np.cumsum(discounts(depth))[np.clip(hits.n_true, 1, depth) - 1]
+    return best
+
+
+def _ranks(n_places: int) -> IntArray:
+    return np.arange(1, n_places + 1)
 
 
 def _count(hits: Hits, k: int) -> IntArray:
     counts: IntArray = hits.places[:, :k].sum(axis=1, dtype=np.int64)
     return counts
+
+
+def _most_hits(hits: Hits, k: int) -> IntArray:
+    return np.maximum(np.minimum(hits.n_true, k), 1)  # where there are no labels there are no hits
+
+
+def _terms(hits: Hits, k: int) -> DoubleArray:
+    places = hits.places[:, :k]  # fewer than k, where there are no more labels
+    terms: DoubleArray = places * discounts(places.shape[1])
+    return terms
+
+
+def _precisions(hits: Hits, k: int) -> DoubleArray:
+    places = hits.places[:, :k]
+    sums: DoubleArray = (places * (np.cumsum(places, axis=1) / _ranks(places.shape[1]))).sum(axis=1)
+    return sums

@@ -1,35 +1,71 @@
-"""Means of row scores over batches: what is kept is sums, so rows may come in any portions."""
+"""Metrics over batches: what is kept is sums, so rows may come in any portions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from xmach.errors import InputError, ParameterError
-from xmach.metrics.hits import find_hits
+from xmach.metrics.hits import Hits, find_hits
 from xmach.metrics.labels import TrueLabels
 from xmach.metrics.scores import ROW_SCORES
 from xmach.types import DoubleArray, check_k
 
 
-class RankingMetrics:
-    """The chosen scores at every k, over the rows of all batches given so far."""
+class CorpusMetric(Protocol):
+    """A metric that is no mean of row scores: it knows the labels, or divides sums over all rows."""
 
-    def __init__(self, ks: Sequence[int] = (1, 3, 5), names: Sequence[str] = tuple(ROW_SCORES)) -> None:
+    def check(self, hits: Hits) -> None:
+        """Refuse rows that cannot be scored, before anything is added anywhere."""
+
+    def update(self, hits: Hits, ks: Sequence[int], weights: DoubleArray) -> None:
+        """Add a batch of rows, with (n,) weights."""
+
+    def result(self, weighted: bool) -> dict[str, float]:
+        """The values so far, by name."""
+
+
+class RatioSums:
+    """Sums over rows of what was gained and of what could have been, by name, weighted and plain."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, DoubleArray] = {}  # (2, 2): weighted and plain, gained and possible
+
+    def add(self, name: str, gained: npt.ArrayLike, possible: npt.ArrayLike, weights: DoubleArray) -> None:
+        """Add (n,) rows."""
+        both = np.array([gained, possible], np.float64)  # (2, n)
+        self._sums[name] = self._sums.get(name, 0) + np.stack([(both * weights).sum(axis=1), both.sum(axis=1)])
+
+    def result(self, weighted: bool) -> dict[str, float]:
+        """The sum gained over the sum possible, by name; 0 where nothing was possible."""
+        sums = {name: both[0 if weighted else 1] for name, both in self._sums.items()}
+        return {name: float(gained / possible) if possible else 0.0 for name, (gained, possible) in sums.items()}
+
+
+class RankingMetrics:
+    """The chosen row scores and corpus metrics at every k, over the rows of all batches given so far."""
+
+    def __init__(
+        self,
+        ks: Sequence[int] = (1, 3, 5),
+        names: Sequence[str] = tuple(ROW_SCORES),
+        corpus: Sequence[CorpusMetric] = (),
+    ) -> None:
         unknown = [name for name in names if name not in ROW_SCORES]
         if unknown:
             raise ParameterError(f"names must be among {', '.join(ROW_SCORES)}, got {unknown[0]!r}")
-        if not len(ks) or not len(names):
-            raise ParameterError("ks and names must have at least one entry each")
+        if not len(ks) or not (len(names) or len(corpus)):
+            raise ParameterError("ks must have at least one entry, and so must names or corpus")
         self.ks = tuple(sorted({check_k(k) for k in ks}))
         self.names = tuple(dict.fromkeys(names))
         self.rows = 0
         self.rows_without_labels = 0
         self._weight = 0.0  # the sum of the rows' weights
-        self._plain = np.zeros((len(self.names), len(self.ks)))
-        self._weighted = np.zeros((len(self.names), len(self.ks)))
+        self._means = RatioSums()
+        self._corpus = tuple(corpus)
 
     def update(
         self,
@@ -46,17 +82,19 @@ class RankingMetrics:
         places = np.shape(ranked)[1] if exhaustive else self.ks[-1]
         hits = find_hits(true, ranked, min(places, self.ks[-1]))
         weight = _checked_weights(weights, len(hits.n_true))
-        for i, name in enumerate(self.names):
-            for j, k in enumerate(self.ks):
-                scores = ROW_SCORES[name](hits, k)  # (n,)
-                self._plain[i, j] += scores.sum()
-                self._weighted[i, j] += (scores * weight).sum()
+        for metric in self._corpus:
+            metric.check(hits)
+        for name in self.names:
+            for k in self.ks:
+                self._means.add(f"{name}@{k}", ROW_SCORES[name](hits, k), np.ones(len(weight)), weight)
+        for metric in self._corpus:
+            metric.update(hits, self.ks, weight)
         self.rows += len(weight)
         self.rows_without_labels += int((hits.n_true == 0).sum())
         self._weight += float(weight.sum())
 
     def result(self, weighted: bool = True) -> dict[str, float]:
-        """The means, `{"precision@1": ..., ...}`, by the weights given to `update` or, if not weighted, of rows alike.
+        """The values, `{"precision@1": ..., ...}`, by the weights given to `update` or, if not weighted, of rows alike.
 
         The weighted mean of recall is the paper's wRecall.
         """
@@ -64,8 +102,10 @@ class RankingMetrics:
             raise InputError("there are no rows to average over")
         if weighted and not 0 < self._weight < np.inf:
             raise InputError(f"weights must have a positive, finite sum, got {self._weight:g} over {self.rows} rows")
-        means = self._weighted / self._weight if weighted else self._plain / self.rows
-        return {f"{name}@{k}": float(means[i, j]) for i, name in enumerate(self.names) for j, k in enumerate(self.ks)}
+        values = self._means.result(weighted)
+        for metric in self._corpus:
+            values |= metric.result(weighted)
+        return values
 
 
 def _checked_weights(weights: npt.ArrayLike | None, n_rows: int) -> DoubleArray:

@@ -1,29 +1,60 @@
-"""Pure numbers: what the paper's theorems promise, and what memory a plan needs."""
+"""Pure numbers: what the paper's theorems promise, what memory and work a plan needs, and which plan fits."""
 
-from xmach.planning.machine import available_bytes, check_memory, human_bytes, usable_cores
-from xmach.planning.memory import (
+from xmach.planning.figures import Costs, Odds, costs, drawn_pairs, odds
+from xmach.planning.machine import available_bytes, check_memory, usable_cores
+from xmach.planning.memory import DataSize, TrainingMemory, prediction_bytes, training_bytes, training_memory
+from xmach.planning.proposal import Proposal, Request, propose, suggested_buckets, workers_within
+from xmach.planning.sizes import (
+    Shape,
     inverted_index_bytes,
     network_parameters,
+    one_vs_all_operations,
     one_vs_all_parameters,
-    prediction_bytes,
+    query_operations,
     signature_bytes,
-    training_bytes,
 )
-from xmach.planning.theory import collision_probability, indistinguishable_bound, repetitions_needed, unbiased
+from xmach.planning.theory import (
+    collision_probability,
+    expected_indistinguishable_pairs,
+    expected_rivals,
+    indistinguishable_bound,
+    repetitions_needed,
+    unbiased,
+)
+from xmach.planning.units import human_bytes, parse_bytes
 
 __all__ = [
+    "Costs",
+    "DataSize",
+    "Odds",
+    "Proposal",
+    "Request",
+    "Shape",
+    "TrainingMemory",
     "available_bytes",
     "check_memory",
     "collision_probability",
+    "costs",
+    "drawn_pairs",
+    "expected_indistinguishable_pairs",
+    "expected_rivals",
     "human_bytes",
     "indistinguishable_bound",
     "inverted_index_bytes",
     "network_parameters",
+    "odds",
+    "one_vs_all_operations",
     "one_vs_all_parameters",
+    "parse_bytes",
     "prediction_bytes",
+    "propose",
+    "query_operations",
     "repetitions_needed",
     "signature_bytes",
+    "suggested_buckets",
     "training_bytes",
+    "training_memory",
     "unbiased",
     "usable_cores",
+    "workers_within",
 ]

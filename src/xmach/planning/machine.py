@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from xmach.errors import NotEnoughMemory
+from xmach.planning.units import human_bytes
 
 
 class _Group(NamedTuple):
@@ -44,17 +45,6 @@ def check_memory(needed: int, what: str, advice: str, available: int | None = No
     free = available_bytes() if available is None else available
     if needed > free:
         raise NotEnoughMemory(f"{what} needs {human_bytes(needed)} of memory, {human_bytes(free)} are free: {advice}")
-
-
-def human_bytes(n: float) -> str:
-    """A number of bytes for people, in powers of 1024: `1.26 GiB`."""
-    if n < 1024:
-        return f"{n:.0f} B"
-    for unit in ("KiB", "MiB", "GiB"):
-        n /= 1024
-        if n < 1023.995:  # more would print as 1024.00
-            return f"{n:.2f} {unit}"
-    return f"{n / 1024:.2f} TiB"
 
 
 def _group_room(root: Path) -> Iterator[int]:

@@ -1,101 +1,170 @@
-"""What a plan needs in memory, counted from its shapes."""
+"""What training and predicting take in memory: anonymous pages and the pages of mapped files that get touched.
+
+The parts are counted from shapes, but for the interpreter with its libraries, which was measured. `python -m benchmarks
+memory` holds the sums against the peaks of real runs (docs/planning.md).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 from math import ceil, inf
 
-import numpy as np
-
 from xmach.parameters import real, whole
+from xmach.planning.sizes import FLOAT_BYTES, Shape, inverted_index_bytes, signature_bytes
 
-FLOAT_BYTES = 4  # weights, activations and gradients are float32
-INTERPRETER_BYTES = 250 * 2**20  # Python with NumPy, SciPy and Numba loaded and its kernels compiled
+# Measured with Python 3.11, NumPy 2.4, SciPy 1.17, Numba 0.68, PyArrow 26 and pandas, which PyArrow imports where it is
+# installed; kernels compiled before. At the peak of a tiny model: pages of libraries, which all processes of a run
+# share; the memory of the command's process; that of each worker; that of the pool's two attendants.
+LIBRARY_BYTES = 133 * 2**20
+PARENT_BYTES = 113 * 2**20
+WORKER_BYTES = 104 * 2**20
+POOL_BYTES = 15 * 2**20
+DECODER_BYTES = 8 * 2**20  # the kernels that predicting has beyond those of training
+RETAINED_BYTES = 20 * 2**20  # what the C library has not given back when training is over
+
 ADAM_COPIES = 3  # a parameter and its two moments
-TRANSPOSE_BYTES = 16  # each stored value of a batch, with its place in the transposed batch
+BATCH_VALUE_BYTES = 40  # a stored value of a batch at the peak: gathered, scaled in float64, transposed
 NONZEROS_PER_ROW = 100.0  # of sparse rows, where nobody has counted
+VALIDATION_BATCH = 1024  # rows of a forward pass over validation rows
+SKETCH_BYTES = 64 * 2**20  # bucket probabilities that a predictor holds at a time
+SKETCH_COPIES = 2.25  # the models' outputs beside their stack, then the stack beside its logarithms; a mask of it
+ANSWER_ROWS, SKETCH_ROWS = 1024, 4096  # rows that the predict command answers at a time; the most a predictor does
+_SCALING_ROWS, _COUNTED_LABELS, _HASHED_LABELS = 65_536, 1 << 24, 1 << 20  # blocks in which data are walked
 
 
-def network_parameters(n_features: int, hidden: Sequence[int], n_buckets: int) -> int:
-    """The weights and biases of one d-hidden...-B network."""
-    return sum(inputs * outputs + outputs for inputs, outputs in pairwise(_widths(n_features, hidden, n_buckets)))
+@dataclass(frozen=True)
+class DataSize:
+    """What is known of the rows; nothing known: no rows, of which nothing is counted."""
+
+    n_rows: int = 0
+    nonzeros_per_row: float = NONZEROS_PER_ROW
+    labels_per_row: float = 1.0
+    sparse: bool = True
+    n_validation: int = 0
+
+    def __post_init__(self) -> None:
+        whole("n_rows", self.n_rows, 0)
+        whole("n_validation", self.n_validation, 0)
+        real("nonzeros_per_row", self.nonzeros_per_row, 0, inf, with_low=True)
+        real("labels_per_row", self.labels_per_row, 0, inf, with_low=True)
+
+    def values(self, n_rows: int) -> int:
+        """The stored values of so many sparse rows."""
+        return ceil(n_rows * self.nonzeros_per_row)
+
+    def mapped_bytes(self, n_features: int) -> int:
+        """The data files: columns and values (or a dense row), labels and their values, two 64-bit offsets."""
+        n_rows = self.n_rows + self.n_validation
+        features = 8 * self.values(n_rows) if self.sparse else FLOAT_BYTES * n_rows * n_features
+        return features + ceil(8 * n_rows * self.labels_per_row) + 16 * n_rows
 
 
-def one_vs_all_parameters(n_features: int, hidden: Sequence[int], n_labels: int) -> int:
-    """The weights and biases of the network that MACH replaces: an output for every label."""
-    return network_parameters(n_features, hidden, whole("n_labels", n_labels, 1))
+UNKNOWN = DataSize()
 
 
-def training_bytes(
-    n_features: int,
-    hidden: Sequence[int],
-    n_buckets: int,
-    batch_size: int,
-    sparse: bool = True,
-    nonzeros_per_row: float = NONZEROS_PER_ROW,
-    n_rows: int = 0,
-) -> int:
-    """The memory of a process that trains one repetition with Adam; the rows themselves are mapped, not counted.
+@dataclass(frozen=True)
+class TrainingMemory:
+    """The parts of a training run's memory, in bytes; those of a repetition count once for each of the workers."""
 
-    Sparse rows update the first layer in place; every other gradient is an array. Checkpoints are written from
-    the arrays themselves.
+    workers: int
+    parent: int  # interpreter and libraries
+    worker: int  # a worker's interpreter; 0 where the parent itself trains
+    data: int  # mapped once, whatever the number of workers
+    state: int  # a repetition's parameters and Adam moments
+    step: int  # gradients, activations, the batch
+    best: int  # a repetition's copy of its best epoch, where there are validation rows
+    held: int  # finished models that no store takes
+    preparing: int  # peak while the file is read and the scaling fitted
+    settling: int  # peak while the estimator is chosen on validation rows, which maps all R models
+
+    @property
+    def repetition(self) -> int:
+        """One repetition in training, with its interpreter where it has one of its own."""
+        return self.worker + self.state + self.step + self.best
+
+    @property
+    def training(self) -> int:
+        """The peak while repetitions are trained."""
+        return self.parent + self.data + self.workers * self.repetition + self.held
+
+    @property
+    def total(self) -> int:
+        """The peak of the run."""
+        return max(self.training, self.preparing, self.settling)
+
+
+def training_memory(
+    shape: Shape, data: DataSize, batch_size: int, workers: int = 1, *, pool: bool | None = None, models_held: int = 0
+) -> TrainingMemory:
+    """The memory of a run that trains `workers` repetitions at a time; `pool`: in processes of their own.
+
+    Every feature is taken to occur: moments of one that does not are never touched, and cost nothing where pages are
+    small. Checkpoints are written from the arrays themselves.
     """
-    widths = _widths(n_features, hidden, n_buckets)
+    workers = whole("workers", workers, 1)
     batch = whole("batch_size", batch_size, 1)
-    permutation = 8 * whole("n_rows", n_rows, 0)
-    nonzeros = ceil(batch * real("nonzeros_per_row", nonzeros_per_row, 0, inf, with_low=True))
+    pool = workers > 1 if pool is None else pool
+    parent = LIBRARY_BYTES + PARENT_BYTES + (POOL_BYTES if pool else 0)
+    mapped = data.mapped_bytes(shape.n_features)
+    return TrainingMemory(
+        workers=workers,
+        parent=parent,
+        worker=WORKER_BYTES if pool else 0,
+        data=mapped,
+        state=ADAM_COPIES * shape.repetition_bytes,
+        step=_step_bytes(shape, data, batch),
+        best=shape.repetition_bytes if data.n_validation else 0,
+        held=models_held * shape.repetition_bytes,
+        preparing=parent + mapped + _preparing_bytes(shape, data),
+        settling=prediction_bytes(shape, data, rows=data.n_validation) + RETAINED_BYTES if data.n_validation else 0,
+    )
 
-    parameters = network_parameters(n_features, hidden, n_buckets)
-    gradients = parameters - (widths[0] * widths[1] if sparse else 0)
-    activations = 2 * batch * sum(widths[1:])  # and as many deltas on the way back
-    # A sparse batch is transposed by counting sort, with a counter a feature; a dense one is gathered.
-    rows = TRANSPOSE_BYTES * nonzeros + 4 * widths[0] if sparse else FLOAT_BYTES * batch * widths[0]
-    floats = ADAM_COPIES * parameters + gradients + activations
-    return INTERPRETER_BYTES + FLOAT_BYTES * floats + rows + permutation
+
+def training_bytes(shape: Shape, data: DataSize, batch_size: int, workers: int = 1) -> int:
+    """The peak of `xmach train` with so many workers, its own process included."""
+    return training_memory(shape, data, batch_size, workers).total
 
 
 def prediction_bytes(
-    n_features: int,
-    hidden: Sequence[int],
-    n_buckets: int,
-    n_repetitions: int,
-    n_labels: int,
-    batch_size: int = 256,
+    shape: Shape,
+    data: DataSize = UNKNOWN,
+    rows: int = ANSWER_ROWS,
     signatures: bool = True,
     inverted_index: bool = False,
 ) -> int:
-    """The memory of a process that predicts: R models, what the decoder keeps, and the scores of one batch.
+    """The peak of `xmach predict`: R mapped models, what the decoder keeps, and the scores of `rows` rows at a time.
 
-    Without stored signatures and index (the hash computes both) nothing grows with the number of labels.
+    Without stored signatures and index (the hash computes both) only counts of labels grow with their number.
     """
-    repetitions = whole("n_repetitions", n_repetitions, 1)
-    batch = whole("batch_size", batch_size, 1)
-    widths = _widths(n_features, hidden, n_buckets)
-    models = repetitions * network_parameters(n_features, hidden, n_buckets)
-    scores = batch * repetitions * widths[-1]  # (n, R, B)
-    activations = batch * sum(widths[1:])
-    tables = signature_bytes(n_labels, n_buckets, repetitions) if signatures else 0
-    tables += inverted_index_bytes(n_labels, n_buckets, repetitions) if inverted_index else 0
-    return INTERPRETER_BYTES + FLOAT_BYTES * (models + scores + activations) + tables
+    a_row = FLOAT_BYTES * shape.n_repetitions * shape.n_buckets  # of the sketch, (n, R, B)
+    rows = min(whole("rows", rows, 1), max(1, min(SKETCH_ROWS, SKETCH_BYTES // a_row)), data.n_rows or SKETCH_ROWS)
+    answering = ceil(SKETCH_COPIES * rows * a_row) + FLOAT_BYTES * rows * sum(shape.widths[1:])
+    answering += BATCH_VALUE_BYTES * data.values(rows) if data.sparse else FLOAT_BYTES * rows * shape.n_features
+    hashing = 24 * min(_HASHED_LABELS, shape.n_labels)  # three 64-bit numbers each while the table is filled
+    labels = 10 * shape.n_labels  # training rows of each, and which had any
+    kept = shape.model_bytes + 4 * shape.n_features + labels + data.mapped_bytes(shape.n_features)
+    key = (shape.n_labels, shape.n_buckets, shape.n_repetitions)
+    kept += signature_bytes(*key) if signatures else 0
+    kept += inverted_index_bytes(*key) if inverted_index else 0
+    return LIBRARY_BYTES + PARENT_BYTES + DECODER_BYTES + kept + max(answering, hashing if signatures else 0)
 
 
-def signature_bytes(n_labels: int, n_buckets: int, n_repetitions: int) -> int:
-    """The (K, R) table of buckets, in the smallest unsigned type: 1 byte to 256 buckets, 2 to 65,536, then 4."""
-    itemsize = np.min_scalar_type(whole("n_buckets", n_buckets, 2) - 1).itemsize
-    return whole("n_labels", n_labels, 1) * whole("n_repetitions", n_repetitions, 1) * itemsize
+def _step_bytes(shape: Shape, data: DataSize, batch: int) -> int:
+    """What one step has in memory beside parameters and moments."""
+    first, *rest = shape.widths
+    weights = first * rest[0]  # sparse rows update the first layer in place; every other gradient is an array
+    gradients = shape.parameters - (weights if data.sparse else 0)
+    rows = max(2 * batch, VALIDATION_BATCH if data.n_validation else 0)  # each activation has a delta on the way back
+    floats = gradients + rows * sum(rest)
+    if not data.sparse:
+        return FLOAT_BYTES * (floats + batch * first) + 8 * data.n_rows
+    values = data.values(max(batch, VALIDATION_BATCH if data.n_validation else 0))
+    tables = 8 * first  # tf-idf weights, and a counter a feature for the batch's transpose
+    return FLOAT_BYTES * floats + BATCH_VALUE_BYTES * values + tables + 8 * data.n_rows  # the order of the rows
 
 
-def inverted_index_bytes(n_labels: int, n_buckets: int, n_repetitions: int) -> int:
-    """The labels of every bucket: (R, K) 32-bit ids and (R, B + 1) 64-bit offsets."""
-    per_repetition = 4 * whole("n_labels", n_labels, 1) + 8 * (whole("n_buckets", n_buckets, 2) + 1)
-    return whole("n_repetitions", n_repetitions, 1) * per_repetition
-
-
-def _widths(n_features: int, hidden: Sequence[int], n_outputs: int) -> list[int]:
-    """d, the hidden layers and B as Python ints, whose products cannot overflow."""
-    return [
-        whole("n_features", n_features, 1),
-        *(whole("hidden", width, 1) for width in hidden),
-        whole("n_buckets", n_outputs, 1),
-    ]
+def _preparing_bytes(shape: Shape, data: DataSize) -> int:
+    """What walking over the data takes at most: document frequencies, or the rows of each label."""
+    scaling = 13 * data.values(min(_SCALING_ROWS, data.n_rows)) + 32 * shape.n_features if data.sparse else 0
+    counting = 8 * min(_COUNTED_LABELS, ceil(data.n_rows * data.labels_per_row)) + 16 * shape.n_labels
+    return max(scaling, counting)

@@ -1,4 +1,4 @@
-"""Theorem 1 (the unbiased estimate) and Theorem 2 (how many repetitions tell all classes apart)."""
+"""Theorem 1 (the unbiased estimate), Theorem 2 (how many repetitions tell all classes apart), and what to expect."""
 
 from __future__ import annotations
 
@@ -51,6 +51,27 @@ def collision_probability(prime: int, n_buckets: int) -> float:
     p = whole("prime", prime, 2)
     buckets = whole("n_buckets", n_buckets, 2, p)
     return UniversalHashes(n_labels=p, n_buckets=buckets, prime=p, a=(), b=()).collision_probability
+
+
+def expected_indistinguishable_pairs(n_labels: int, n_buckets: int, n_repetitions: int) -> float:
+    """How many pairs of classes share every bucket, on average over draws: K (K - 1) / 2 c^R.
+
+    c is the family's true collision probability, a little under 1/B, so this is below half the union bound.
+    """
+    labels = whole("n_labels", n_labels, 1)
+    return labels * (labels - 1) / 2 * _family_collision(labels, n_buckets) ** whole("n_repetitions", n_repetitions, 1)
+
+
+def expected_rivals(n_labels: int, n_buckets: int, n_repetitions: int = 1) -> float:
+    """How many other classes share at least one of its R buckets with a class; for R = 1, its one bucket."""
+    labels = whole("n_labels", n_labels, 1)
+    apart = 1.0 - _family_collision(labels, n_buckets)  # in one repetition
+    return (labels - 1) * (1.0 - apart ** whole("n_repetitions", n_repetitions, 1))
+
+
+def _family_collision(n_labels: int, n_buckets: int) -> float:
+    """The collision probability of the hashes that are drawn for K labels and B buckets."""
+    return UniversalHashes.draw(n_labels, n_buckets, 1).collision_probability
 
 
 def unbiased(mean: FloatLike, collision: float) -> FloatLike:

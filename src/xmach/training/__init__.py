@@ -2,7 +2,7 @@
 
 from xmach.training.plan import Plan
 from xmach.training.repetition import RepetitionSpec, Trained, train_repetition
-from xmach.training.run import Job, check_training_memory, plan_training, train
+from xmach.training.run import Job, check_training_memory, plan_training, train, workers_within
 
 __all__ = [
     "Job",
@@ -13,4 +13,5 @@ __all__ = [
     "plan_training",
     "train",
     "train_repetition",
+    "workers_within",
 ]

@@ -8,6 +8,8 @@ from typing import Any
 from xmach.buckets import UniversalHashes
 from xmach.learners import NetworkSettings
 
+NETWORK = "network"  # the learner of whatever has no other
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -21,9 +23,10 @@ class Plan:
     mean_labels: float  # labels a training row
     seed: int
     features: dict[str, Any] | None = None  # how text becomes rows; None: rows are given as numbers
+    columns: dict[str, Any] | None = None  # what was what in the table that was trained on
     data: str = ""  # fingerprint of the training rows
     validation: str = ""  # fingerprint of the validation rows
-    learner: str = "network"
+    learner: str = NETWORK  # or the kind of a wrapped classifier
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values."""
@@ -38,6 +41,7 @@ class Plan:
             "network": self.settings.to_dict(),
             "scaling": self.scaling,
             "features": self.features,
+            "columns": self.columns,
             "seed": self.seed,
             "data": self.data,
             "validation": self.validation,
@@ -56,6 +60,7 @@ class Plan:
             mean_labels=float(values["mean_labels"]),
             seed=int(values["seed"]),
             features=values["features"],
+            columns=values.get("columns"),  # not in the first models of format 1
             data=str(values["data"]),
             validation=str(values["validation"]),
             learner=str(values["learner"]),

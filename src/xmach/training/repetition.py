@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from xmach.data import Dataset
 from xmach.features import Scaler
 from xmach.learners import LabelledRows, Learner, Outcome, Task
-from xmach.training.plan import Plan
+from xmach.training.plan import NETWORK, Plan
 from xmach.types import AnyArray, Monitor, Sink
 
 
@@ -72,7 +72,7 @@ def train_repetition(spec: RepetitionSpec) -> Trained:
 
 def _rows(spec: RepetitionSpec, data: Dataset) -> LabelledRows:
     weights = data.weights
-    if weights is not None:
+    if weights is not None and spec.plan.learner == NETWORK:
         weights = np.asarray(weights / np.mean(weights, dtype=np.float64), np.float32)  # the rate keeps its meaning
     return LabelledRows(data.features, data.labels, weights, spec.scaler, spec.plan.hashes, spec.repetition)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +14,15 @@ from xmach.errors import InputError, Interrupted
 from xmach.executors import Executor
 from xmach.features import Scaler
 from xmach.learners import Learner, NetworkLearner, NetworkSettings, Outcome
-from xmach.planning import available_bytes, check_memory, network_parameters, training_bytes
-from xmach.planning.memory import FLOAT_BYTES
-from xmach.training.plan import Plan
+from xmach.learners.session import effective_batch_size
+from xmach.planning import DataSize, Shape, available_bytes, check_memory, training_memory
+from xmach.planning import workers_within as most_workers
+from xmach.training.plan import NETWORK, Plan
 from xmach.training.repetition import RepetitionSpec, train_repetition
 from xmach.types import Monitor, Sink, SparseRows
+
+if TYPE_CHECKING:
+    from xmach.learners import SklearnLearner
 
 
 @dataclass(frozen=True)
@@ -42,10 +47,12 @@ def plan_training(
     multilabel: bool | None = None,
     features: dict[str, object] | None = None,
     fingerprints: bool = True,
+    learner: SklearnLearner | None = None,
 ) -> Job:
     """The job that these arguments and data make.
 
     `multilabel=None`: told by whether some row has not exactly one label. `fingerprints=False`: nothing is resumed.
+    `learner`: a wrapped classifier instead of the network, to which the settings belong.
     """
     _check_rows(data)
     validation = None if validation is None else _known_labels(validation, data.n_labels)
@@ -58,10 +65,12 @@ def plan_training(
         mean_labels=data.labels.nnz / data.n_rows,
         seed=seed,
         features=features,
+        columns=None if data.columns is None else data.columns.to_dict(),
         data=data.fingerprint if fingerprints else "",
         validation=validation.fingerprint if fingerprints and validation is not None else "",
+        learner=NETWORK if learner is None else learner.kind,
     )
-    return Job(plan, NetworkLearner(settings), data, validation, scaler)
+    return Job(plan, learner or NetworkLearner(settings), data, validation, scaler)
 
 
 def train(
@@ -71,7 +80,8 @@ def train(
 
     Raises `Interrupted` when the monitor stopped the work before its end.
     """
-    check_training_memory(job, min(executor.workers, max(1, len(repetitions))), 0 if sink else len(repetitions))
+    if job.plan.learner == NETWORK:  # what a wrapped classifier needs, nobody knows
+        check_training_memory(job, min(executor.workers, max(1, len(repetitions))), 0 if sink else len(repetitions))
     specs = [
         RepetitionSpec(r, job.plan, job.learner, job.data, job.validation, job.scaler, monitor, sink)
         for r in repetitions
@@ -88,21 +98,33 @@ def train(
     return outcomes
 
 
-def check_training_memory(job: Job, workers: int, models_held: int) -> None:
-    """Refuse to start what cannot fit; `models_held` are kept in memory, as no store takes them."""
-    features = job.data.features
-    sparse = isinstance(features, SparseRows)
-    shape = (job.plan.n_features, job.plan.settings.hidden, job.plan.hashes.n_buckets)
-    model = FLOAT_BYTES * network_parameters(*shape)
-    best = model if job.validation is not None else 0  # a copy of the best epoch's weights
-    each = training_bytes(
-        *shape,
-        job.plan.settings.batch_size,
-        sparse=sparse,
-        nonzeros_per_row=features.nnz / max(1, features.n_rows) if isinstance(features, SparseRows) else 0.0,
-        n_rows=job.data.n_rows,
+def sizes_of(job: Job) -> tuple[Shape, DataSize, int]:
+    """What the memory of a job follows from: the model, the rows, and how many of them a step takes."""
+    plan, data, features = job.plan, job.data, job.data.features
+    hashes, settings = plan.hashes, plan.settings
+    shape = Shape(hashes.n_labels, plan.n_features, settings.hidden, hashes.n_buckets, hashes.n_repetitions)
+    rows = DataSize(
+        n_rows=data.n_rows,
+        nonzeros_per_row=features.nnz / max(1, data.n_rows) if isinstance(features, SparseRows) else 0.0,
+        labels_per_row=plan.mean_labels,
+        sparse=isinstance(features, SparseRows),
+        n_validation=0 if job.validation is None else job.validation.n_rows,
     )
-    needed = workers * (each + best) + models_held * model
+    return shape, rows, effective_batch_size(settings.batch_size, data.n_rows)
+
+
+def workers_within(job: Job, budget: int, most: int) -> int:
+    """How many repetitions at a time, up to `most`, fit into so many bytes; an error where not one does."""
+    return most_workers(budget, *sizes_of(job), most)
+
+
+def check_training_memory(job: Job, workers: int, models_held: int) -> None:
+    """Refuse to start what cannot fit; `models_held` are kept in memory, as no store takes them.
+
+    This process is in memory already, and the pages of mapped rows can leave it: they do not count here.
+    """
+    memory = training_memory(*sizes_of(job), workers, models_held=models_held)
+    needed = workers * memory.repetition + memory.held
     what = f"training {workers} repetition{'s' if workers > 1 else ''} at a time"
     advice = "train fewer at a time (workers, n_jobs), or with a smaller hidden layer or fewer buckets"
     check_memory(needed, what, advice, available_bytes())

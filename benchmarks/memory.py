@@ -1,0 +1,128 @@
+"""The memory that a plan tells against the peaks of real runs: `xmach train` and `xmach predict` in fresh processes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.places import table, write_results
+from benchmarks.processes import peak_bytes
+from xmach.data import Dataset, write_xmc
+from xmach.learners.session import effective_batch_size
+from xmach.planning import DataSize, Shape, human_bytes, prediction_bytes, training_bytes
+from xmach.types import SparseRows
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and the made-up rows to train it on, for one epoch."""
+
+    shape: Shape
+    data: DataSize
+    batch_size: int = 256
+    workers: int = 1
+
+
+# In every one each feature occurs: an untouched Adam moment would take no memory.
+TRAINING = {
+    "ODP, linear": Case(Shape(105_033, 422_713, (), 32, 1), DataSize(30_000, 100)),
+    "Wiki10-31K": Case(Shape(30_938, 101_938, (500, 500), 2000, 1), DataSize(6000, 200, 18), batch_size=100),
+    "search, batch of 512": Case(Shape(100_000, 80_000, (256,), 5000, 1), DataSize(60_000, 30, 3), batch_size=512),
+    "citeulike_t": Case(Shape(52_946, 20_000, (500,), 2000, 1), DataSize(20_000, 60, 5)),
+    "full rows of 500": Case(Shape(200, 500, (64,), 50, 1), DataSize(6000, 500, 2)),
+    "validation rows": Case(Shape(20_000, 40_000, (500,), 1000, 2), DataSize(20_000, 60, 3, n_validation=2000)),
+    "8 models on validation rows": Case(Shape(5000, 20_000, (500,), 1000, 8), DataSize(6000, 60, 3, n_validation=4000)),
+    "2 workers": Case(Shape(20_000, 40_000, (500,), 1000, 2), DataSize(20_000, 60, 3), workers=2),
+}
+PREDICTION = {
+    "citeulike_t": Case(Shape(52_946, 20_000, (500,), 2000, 4), DataSize(3000, 60, 5)),
+    "ODP, linear": Case(Shape(105_033, 422_713, (), 32, 12), DataSize(10_000, 60)),
+    "3 million labels": Case(Shape(3_000_000, 5000, (64,), 1000, 8), DataSize(100, 30, 2)),
+}
+SMALL = Case(Shape(1000, 30_000, (256,), 500, 1), DataSize(2000, 40, 2))  # for the test suite: a few seconds
+
+
+def main() -> None:
+    """Measure every case, and print plan and peak side by side."""
+    results: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="xmach-memory-") as folder:
+        warm_up(Path(folder))
+        for command, cases in (("train", TRAINING), ("predict", PREDICTION)):
+            for name, case in cases.items():
+                planned, measured = (train if command == "train" else predict)(case, Path(folder))
+                ratio = measured / planned
+                results.append(
+                    {"run": command, "case": name, "shape": str(case.shape), "workers": case.workers}
+                    | {"planned": planned, "measured": measured, "ratio": ratio}
+                )
+    columns = ["run", "case", "model", "plan", "measured peak", "measured / plan"]
+    rows = [
+        [run["run"], run["case"], run["shape"], *map(human_bytes, (run["planned"], run["measured"])), _ratio(run)]
+        for run in results
+    ]
+    write_results("memory", results, table(columns, rows))
+
+
+def _ratio(run: dict[str, Any]) -> str:
+    return f"{run['ratio']:.3f}"
+
+
+def warm_up(folder: Path) -> None:
+    """Let the kernels be compiled: the first run after an installation takes some 40 MiB a process more."""
+    predict(Case(Shape(50, 40, (8,), 10, 2), DataSize(200, 5, 2)), folder)
+    train(Case(Shape(50, 40, (), 10, 1), DataSize(200, 5, 2, n_validation=20)), folder)
+
+
+def train(case: Case, folder: Path) -> tuple[int, int]:
+    """The planned and the measured bytes of a training run, with the file read for the first time."""
+    batch = effective_batch_size(case.batch_size, case.data.n_rows)
+    planned = training_bytes(case.shape, case.data, batch, case.workers)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        command, environment = _training(case, Path(place))
+        return planned, peak_bytes(command, environment)
+
+
+def predict(case: Case, folder: Path) -> tuple[int, int]:
+    """The same of a run that answers the rows that a model was trained on."""
+    planned = prediction_bytes(case.shape, case.data)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        command, environment = _training(case, Path(place))
+        peak_bytes(command, environment)
+        answers = ["--out", str(Path(place) / "answers.jsonl")]
+        command = [sys.executable, "-m", "xmach", "predict", f"{place}/model", f"{place}/rows.txt", *answers]
+        return planned, peak_bytes(command, environment)
+
+
+def _training(case: Case, place: Path) -> tuple[list[str], dict[str, str]]:
+    """The command that trains a case on rows written into a folder, and its environment."""
+    shape, data = case.shape, case.data
+    write_xmc(_rows(shape, data, data.n_rows, seed=0), place / "rows.txt")
+    hidden = ",".join(map(str, shape.hidden)) or "none"
+    command = [sys.executable, "-m", "xmach", "train", str(place / "rows.txt"), "--model", str(place / "model")]
+    command += ["--buckets", str(shape.n_buckets), "--repetitions", str(shape.n_repetitions), "--hidden", hidden]
+    command += ["--epochs", "1", "--batch-size", str(case.batch_size), "--workers", str(case.workers)]
+    if data.n_validation:
+        write_xmc(_rows(shape, data, data.n_validation, seed=1), place / "validation.txt")
+        command += ["--validation", str(place / "validation.txt")]
+    return command, os.environ | {"XMACH_CACHE": str(place / "cache")}
+
+
+def _rows(shape: Shape, data: DataSize, n_rows: int, seed: int) -> Dataset:
+    """Rows with just so many values and labels, drawn evenly."""
+    draw = np.random.default_rng(seed)
+    features = _sparse(draw, n_rows, shape.n_features, round(data.nonzeros_per_row))
+    return Dataset(features, _sparse(draw, n_rows, shape.n_labels, round(data.labels_per_row)))
+
+
+def _sparse(draw: np.random.Generator, n_rows: int, n_columns: int, each: int) -> SparseRows:
+    """One column from each of as many equal stretches: distinct and sorted, and in time every one of them."""
+    edges = np.linspace(0, n_columns, each + 1).astype(np.int64)
+    columns = edges[:-1] + draw.integers(0, np.diff(edges), (n_rows, each))  # (n, each)
+    indptr = np.arange(0, n_rows * each + 1, each)
+    return SparseRows(indptr, columns.ravel().astype(np.int32), np.ones(n_rows * each, np.float32), n_columns)

@@ -1,0 +1,187 @@
+"""`xmach plan`: what a model would take, and which one fits into a budget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from xmach.cli.arguments import JsonOption, layers
+from xmach.errors import ParameterError
+from xmach.parameters import whole
+
+if TYPE_CHECKING:
+    from xmach.planning import Costs, Odds, Proposal, Request
+
+_EXACT_LABELS = 300_000  # up to here the pairs of a draw are counted without being asked for: below 2 s
+
+
+def plan(
+    classes: Annotated[int, typer.Option(help="K: labels.", show_default=False)],
+    features: Annotated[int | None, typer.Option(help="d: columns of a row.", show_default=False)] = None,
+    hidden: Annotated[
+        str | None, typer.Option(help="Hidden layers, such as 500,500, or none.", show_default="proposed")
+    ] = None,
+    buckets: Annotated[int | None, typer.Option(help="B: buckets.", show_default="proposed")] = None,
+    n_repetitions: Annotated[
+        int | None, typer.Option("--repetitions", help="R: repetitions.", show_default="proposed")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Probability that some pair of labels may be alike (Theorem 2).")] = 1e-3,
+    memory: Annotated[
+        str | None, typer.Option(help="What training and predicting may take: 4GB, 4GiB.", show_default="no limit")
+    ] = None,
+    rows: Annotated[int, typer.Option(help="Training rows; 0: not known, not counted.")] = 0,
+    nonzeros: Annotated[float, typer.Option(help="Values of a sparse row.")] = 100.0,
+    labels_per_row: Annotated[float, typer.Option(help="Labels of a row.")] = 1.0,
+    batch_size: Annotated[int, typer.Option(help="Rows a step; fewer where rows are few.")] = 256,
+    workers: Annotated[int, typer.Option(help="Repetitions at a time; 0: one, or with --memory as many as fit.")] = 0,
+    seed: Annotated[int, typer.Option(help="Whose draw of hashes the exact pairs are of.")] = 0,
+    exact: Annotated[
+        bool | None, typer.Option(help="Count the draw's indistinguishable pairs.", show_default="up to 300,000 labels")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what K, B and R can tell apart and cost; propose what is not given, such that it fits into --memory."""
+    from xmach.planning import Request, costs, drawn_pairs, odds, parse_bytes, propose, usable_cores
+
+    budget = None if memory is None else parse_bytes(memory, "--memory")
+    known = _data_size(rows, nonzeros, labels_per_row)
+    request = Request(
+        n_labels=whole("--classes", classes, 1, 2**31 - 1),
+        n_features=whole("--features", 1 if features is None else features, 1, 2**31 - 1),
+        hidden=None if hidden is None else layers(hidden),
+        n_buckets=None if buckets is None else whole("--buckets", buckets, 2, 2**31 - 1),
+        n_repetitions=n_repetitions,
+        delta=delta,
+        batch_size=_batch_size(batch_size, rows),
+        data=known,
+        memory=budget,
+        workers=whole("--workers", workers, 0) or (1 if budget is None else usable_cores()),
+    )
+    if features is None and budget is not None:
+        raise ParameterError("--memory needs --features: nearly all of a model is its input layers")
+    proposal = propose(request)
+    shape = proposal.shape
+    key = (shape.n_labels, shape.n_buckets, shape.n_repetitions)
+    pairs = drawn_pairs(*key, seed) if exact or (exact is None and shape.n_labels <= _EXACT_LABELS) else None
+    bill = None if features is None else costs(shape, nonzeros)
+    chances = odds(*key, delta)
+    if as_json:
+        typer.echo(json.dumps(_facts(request, proposal, chances, bill, pairs, seed)))
+        return
+    for line in _lines(request, proposal, chances, bill, pairs, seed):
+        typer.echo(line)
+
+
+def _data_size(rows: int, nonzeros: float, labels_per_row: float) -> Any:
+    from xmach.planning import DataSize
+
+    return DataSize(whole("--rows", rows, 0), nonzeros, labels_per_row)
+
+
+def _batch_size(batch_size: int, rows: int) -> int:
+    from xmach.learners.session import effective_batch_size
+
+    wanted = whole("--batch-size", batch_size, 1)
+    return effective_batch_size(wanted, rows) if rows else wanted
+
+
+def _facts(
+    request: Request, proposal: Proposal, chances: Odds, bill: Costs | None, pairs: int | None, seed: int
+) -> dict[str, Any]:
+    """Everything as plain values."""
+    shape, training = proposal.shape, proposal.training
+    facts: dict[str, Any] = {
+        "labels": shape.n_labels,
+        "buckets": shape.n_buckets,
+        "repetitions": shape.n_repetitions,
+        "delta": request.delta,
+        **asdict(chances),
+        "indistinguishable_pairs": pairs,
+        "seed": seed,
+        "reasons": list(proposal.hashing if bill is None else proposal.reasons),
+    }
+    if bill is None:
+        return facts
+    memory = {**asdict(training), "repetition": training.repetition, "total": training.total}
+    return facts | {
+        "features": shape.n_features,
+        "hidden": list(shape.hidden),
+        **asdict(bill),
+        "reduction": bill.reduction,
+        "operations_reduction": bill.operations_reduction,
+        "workers": training.workers,
+        "training_bytes": training.total,
+        "training_parts": memory,
+        "prediction_bytes": proposal.prediction,
+        "memory": request.memory,
+    }
+
+
+def _lines(
+    request: Request, proposal: Proposal, chances: Odds, bill: Costs | None, pairs: int | None, seed: int
+) -> Iterator[str]:
+    """The table, then the reasons."""
+    shape = proposal.shape
+    yield f"labels               K = {shape.n_labels:,}"
+    yield f"buckets              B = {shape.n_buckets:,}, {_number(chances.labels_a_bucket)} labels each"
+    yield (
+        f"repetitions          R = {shape.n_repetitions}; Theorem 2 asks for {chances.repetitions_needed} "
+        f"(delta = {request.delta:g})"
+    )
+    anywhere = _number(chances.rivals_in_any_bucket)
+    yield f"rivals of a label    {_number(chances.rivals_in_a_bucket)} in a bucket, {anywhere} in any of R"
+    found = "not counted: many labels, ask with --exact" if pairs is None else f"{pairs:,} in the draw of seed {seed}"
+    yield f"alike everywhere     {_number(chances.expected_indistinguishable_pairs)} pairs expected, {found}"
+    yield f"                     some pair with probability <= {chances.indistinguishable_bound:.2g} (union bound)"
+    if bill is not None:
+        yield from _cost_lines(request, proposal, bill)
+    yield ""
+    yield from (f"- {reason}" for reason in (proposal.hashing if bill is None else proposal.reasons))
+
+
+def _cost_lines(request: Request, proposal: Proposal, bill: Costs) -> Iterator[str]:
+    from xmach.planning import human_bytes
+
+    shape, training = proposal.shape, proposal.training
+    widths = "-".join(str(width) for width in shape.widths)
+    yield f"network              {widths}, {shape.parameters:,} parameters, R times"
+    yield (
+        f"model                {_gib(bill.bytes)} against {_gib(bill.one_vs_all_bytes)} one-vs-all: "
+        f"{_times(bill.reduction, 'smaller', 'larger')}"
+    )
+    yield (
+        f"operations a query   {bill.operations:,} against {bill.one_vs_all_operations:,}: "
+        f"{_times(bill.operations_reduction, 'fewer', 'more')}"
+    )
+    yield (
+        f"  of a sparse row    {bill.sparse_operations:,} against {bill.one_vs_all_sparse_operations:,} "
+        f"({request.data.nonzeros_per_row:g} nonzeros)"
+    )
+    at_a_time = f"{training.workers} repetition{'s' if training.workers > 1 else ''} at a time"
+    yield f"training             {human_bytes(training.total)}, {at_a_time}"
+    yield f"  of these           {human_bytes(training.repetition)} a repetition, {human_bytes(training.data)} data"
+    yield f"predicting           {human_bytes(proposal.prediction)}"
+
+
+def _gib(size: int) -> str:
+    """A model's size beside another's, in the same unit: 1.26 GiB, 165 GiB, 0.31 GiB."""
+    from xmach.planning import human_bytes
+
+    amount = size / 2**30
+    if not 0.005 <= amount < 2**20:
+        return human_bytes(size)
+    return f"{amount:,.0f} GiB" if amount >= 100 else f"{amount:.2f} GiB"
+
+
+def _times(reduction: float, less: str, more: str) -> str:
+    """`131 times smaller`; few labels and wide input layers can also make a model larger than one-vs-all."""
+    return f"{_number(reduction)} times {less}" if reduction >= 1 else f"{_number(1 / reduction)} times {more}"
+
+
+def _number(value: float) -> str:
+    """Three digits that matter: 3,282, 102, 0.031, 1.2e-09."""
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"

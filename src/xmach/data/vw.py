@@ -1,0 +1,81 @@
+"""Vowpal Wabbit's text: `LABEL [WEIGHT] ['TAG]|NAMESPACE[:WEIGHT] FEATURE[:VALUE] ...`, how ODP and ImageNet come.
+
+Columns are Vowpal Wabbit's own. In the namespace without a name, features that are whole numbers are columns as they
+are, so a file that counts from 1 leaves column 0 empty. Every other feature is hashed into `n_features` columns, 2^18
+unless said, which is its `-b 18`: a name by murmur3, seeded with the hash of its namespace; a whole number by adding
+that hash. A feature without a value is 1, and features that meet in one column of a row add up. Labels are integers,
+several as `1,7,3`; a row without one is to be answered. There are no comments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from xmach.data.fast import RowParser
+from xmach.data.integer_labels import IntegerLabels
+from xmach.data.lines import ProgressHandler, line_chunks
+from xmach.data.options import ReadOptions
+from xmach.data.rows import Batch, Fault, FaultHandler
+from xmach.data.vw_rows import EXPECTED, VwRules
+from xmach.types import Int32Array, IntArray
+
+_HEAD = re.compile(rb"([+-]?[0-9][0-9+.,-]*[ \t]+([0-9.eE+-]+[ \t]+)?)?('[^ \t|]*)?[ \t]*\|")
+
+
+def looks_like_vw(content: bytes) -> bool:
+    """Whether a line has a bar after labels."""
+    return _HEAD.match(content) is not None
+
+
+class VwReader:
+    """Reads one file; sizes and label ids are known when all batches are through."""
+
+    columns = None  # no table
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._labels = IntegerLabels(options)
+        self._rules = VwRules(options.n_features)
+        self._largest = -1  # column so far
+
+    @property
+    def n_features(self) -> int:
+        """The model's width; otherwise 2^18 where anything was hashed, or one more than the largest number."""
+        if self._options.n_features is not None:
+            return self._options.n_features
+        return self._rules.width if self._rules.hashed else self._largest + 1
+
+    @property
+    def n_labels(self) -> int:
+        """The model's labels and those it does not know."""
+        return self._labels.n_labels
+
+    @property
+    def label_names(self) -> Sequence[str] | None:
+        """The labels as text."""
+        return self._labels.names
+
+    def label_ids(self, labels: IntArray) -> Int32Array:
+        """The ids of labels: those of the model's, then the others in numerical order."""
+        return self._labels.ids(labels)
+
+    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
+        """The rows; faults are reported in order of lines."""
+        parser, empty, told = RowParser(self._rules), True, False
+        for chunk in line_chunks(path, progress):
+            for batch in parser.parse(chunk):
+                empty = empty and not (len(batch.lines) or batch.faults)
+                for fault in batch.faults:
+                    report(fault)
+                self._labels.add(batch.labels)
+                self._largest = max(self._largest, int(batch.features.max(initial=-1)))
+                if self._rules.hashed and self._largest >= self._rules.width and not told:
+                    told = True
+                    message = f"names are hashed into {self._rules.width} columns, but there is a feature "
+                    message += f"{self._largest}: say how many features there are (n_features)"
+                    report(Fault(None, "numbers beyond hashed names", message, rows_lost=0))
+                yield batch
+        if empty:
+            report(Fault(1, "empty file", f"empty file; {EXPECTED}", rows_lost=0))

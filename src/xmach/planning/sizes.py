@@ -1,0 +1,106 @@
+"""How many parameters, bytes and multiplications a model has: counted from its shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from xmach.parameters import MOST_REPETITIONS, whole
+
+FLOAT_BYTES = 4  # weights, activations and gradients are float32
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A model: R networks d-hidden...-B over K labels; without hidden layers each is logistic regression."""
+
+    n_labels: int
+    n_features: int
+    hidden: tuple[int, ...]
+    n_buckets: int
+    n_repetitions: int
+
+    def __post_init__(self) -> None:
+        widths = _widths(self.n_features, self.hidden, self.n_buckets)  # Python ints, whose products cannot overflow
+        plain = {
+            "n_labels": whole("n_labels", self.n_labels, 1),
+            "n_features": widths[0],
+            "hidden": tuple(widths[1:-1]),
+            "n_buckets": whole("n_buckets", self.n_buckets, 2),
+            "n_repetitions": whole("n_repetitions", self.n_repetitions, 1, MOST_REPETITIONS),
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """d, the hidden layers, B."""
+        return (self.n_features, *self.hidden, self.n_buckets)
+
+    @property
+    def parameters(self) -> int:
+        """Of one repetition."""
+        return network_parameters(self.n_features, self.hidden, self.n_buckets)
+
+    @property
+    def repetition_bytes(self) -> int:
+        """One repetition's parameters."""
+        return FLOAT_BYTES * self.parameters
+
+    @property
+    def model_bytes(self) -> int:
+        """All R repetitions' parameters: what the model takes on disk and, mapped, in memory."""
+        return self.n_repetitions * self.repetition_bytes
+
+    def __str__(self) -> str:
+        return f"{'-'.join(str(width) for width in self.widths)} x {self.n_repetitions}"
+
+
+def network_parameters(n_features: int, hidden: Sequence[int], n_buckets: int) -> int:
+    """The weights and biases of one d-hidden...-B network."""
+    return sum(inputs * outputs + outputs for inputs, outputs in pairwise(_widths(n_features, hidden, n_buckets)))
+
+
+def one_vs_all_parameters(n_features: int, hidden: Sequence[int], n_labels: int) -> int:
+    """The weights and biases of the network that MACH replaces: an output for every label."""
+    return network_parameters(n_features, hidden, whole("n_labels", n_labels, 1))
+
+
+def query_operations(shape: Shape, nonzeros: int | None = None) -> int:
+    """Multiplications and additions of one answer: R B d + K R (the paper's count), a network's layers instead of B d.
+
+    With `nonzeros` the first layer reads only so many values of a sparse row.
+    """
+    first = shape.n_features if nonzeros is None else min(shape.n_features, nonzeros)
+    layers = sum(inputs * outputs for inputs, outputs in pairwise((first, *shape.widths[1:])))
+    return shape.n_repetitions * (layers + shape.n_labels)
+
+
+def one_vs_all_operations(shape: Shape, nonzeros: int | None = None) -> int:
+    """Those of the network with an output for every label: K d where it is linear."""
+    first = shape.n_features if nonzeros is None else min(shape.n_features, nonzeros)
+    return sum(inputs * outputs for inputs, outputs in pairwise((first, *shape.hidden, shape.n_labels)))
+
+
+def signature_bytes(n_labels: int, n_buckets: int, n_repetitions: int) -> int:
+    """The (K, R) table of buckets, in the smallest unsigned type: 1 byte to 256 buckets, 2 to 65,536, then 4."""
+    itemsize = np.min_scalar_type(whole("n_buckets", n_buckets, 2) - 1).itemsize
+    return whole("n_labels", n_labels, 1) * whole("n_repetitions", n_repetitions, 1) * itemsize
+
+
+def inverted_index_bytes(n_labels: int, n_buckets: int, n_repetitions: int) -> int:
+    """The labels of every bucket: (R, K) 32-bit ids and (R, B + 1) 64-bit offsets."""
+    per_repetition = 4 * whole("n_labels", n_labels, 1) + 8 * (whole("n_buckets", n_buckets, 2) + 1)
+    return whole("n_repetitions", n_repetitions, 1) * per_repetition
+
+
+def _widths(n_features: int, hidden: Sequence[int], n_outputs: int) -> list[int]:
+    """d, the hidden layers and B as Python ints, whose products cannot overflow."""
+    return [
+        whole("n_features", n_features, 1),
+        *(whole("hidden", width, 1) for width in hidden),
+        whole("n_buckets", n_outputs, 1),
+    ]

@@ -1,0 +1,149 @@
+"""The paper's experiments: each preset is what the paper says, and trains on a small file of its data set's format."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.conftest import Run, made_up
+
+from xmach.cli.choices import PresetName
+from xmach.cli.network import Recipe, recipe
+from xmach.data import Dataset, write_xmc
+from xmach.planning.presets import PRESETS
+
+DATA = made_up(n_rows=120, n_features=50, n_labels=20)
+
+
+def vw(path: Path, first: int) -> Path:
+    """One class a row, labels counted from 1, as ODP and ImageNet come."""
+    lines = []
+    for i in range(DATA.n_rows):
+        columns, values = DATA.features.row(i)
+        pairs = " ".join(f"{column + first}:{value:g}" for column, value in zip(columns, values, strict=True))
+        lines.append(f"{DATA.labels.row(i)[0][0] + 1} | {pairs}\n")
+    path.write_bytes(gzip.compress("".join(lines).encode()))
+    return path
+
+
+def xmc(path: Path) -> Path:
+    """Rows sorted by their first label, the last few without any, as Amazon-670K comes."""
+    order = np.argsort([DATA.labels.row(i)[0][0] for i in range(DATA.n_rows)], kind="stable")
+    data = DATA.take(order)
+    indptr = np.minimum(data.labels.indptr, data.labels.indptr[-6])
+    used = int(indptr[-1])
+    labels = type(data.labels)(indptr, data.labels.indices[:used], data.labels.values[:used], data.n_labels)
+    write_xmc(Dataset(data.features, labels), path)
+    return path
+
+
+def split(path: Path) -> Path:
+    """Features and labels apart, as the repository's newer downloads come."""
+    for name, rows in ((path, DATA.features), (path.with_name("trn_X_Y.txt"), DATA.labels)):
+        lines = [f"{rows.n_rows} {rows.n_columns}\n"]
+        lines += [" ".join(f"{column}:1.0" for column in rows.row(i)[0]) + "\n" for i in range(rows.n_rows)]
+        name.write_text("".join(lines))
+    return path
+
+
+def csv(path: Path) -> Path:
+    """Queries, products bought, sessions."""
+    lines = ["query,products,sessions\n"]
+    for i in range(DATA.n_rows):
+        words = " ".join(f"word{column}" for column in DATA.features.row(i)[0])
+        lines.append(f'"{words}",{"|".join(f"P{label}" for label in DATA.labels.row(i)[0])},{1 + i % 7}\n')
+    path.write_text("".join(lines))
+    return path
+
+
+FILES: dict[str, Callable[[Path], tuple[Path, list[str]]]] = {
+    "odp": lambda folder: (vw(folder / "odp_train.vw.gz", first=1), []),
+    "imagenet": lambda folder: (vw(folder / "training.txt.gz", first=0), []),
+    "wiki10-31k": lambda folder: (xmc(folder / "train.txt"), []),
+    "delicious-200k": lambda folder: (split(folder / "trn_X_Xf.txt"), []),
+    "amazon-670k": lambda folder: (xmc(folder / "train.txt"), []),
+    "amazon-search": lambda folder: (
+        csv(folder / "purchases.csv"),
+        [
+            "--text",
+            "query",
+            "--labels",
+            "products",
+            "--label-separator",
+            "|",
+            "--weight",
+            "sessions",
+            "--features",
+            "500",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_preset_trains_on_a_small_file_of_its_format(xmach: Run, tmp_path: Path, name: str) -> None:
+    file, options = FILES[name](tmp_path)
+    model = tmp_path / "model"
+    small = ("--buckets", 8, "--repetitions", 3, "--epochs", 4, "--learning-rate", 0.01, "--executor", "local")
+    trained = xmach("train", file, "--model", model, "--preset", name, *options, *small)
+    assert f"preset {name}: this file has" in trained.stderr
+    network = json.loads((model / "plan.json").read_text())["network"]
+    assert tuple(network["hidden"]) == PRESETS[name].hidden
+    assert network["loss"] == PRESETS[name].loss
+    found = json.loads(xmach("evaluate", model, file, "--k", "1", "--json").stdout)
+    assert found["estimator"] == "mean"
+    assert found["metrics"]["precision@1"] > 0.2  # one of 20 labels by chance is 0.05 to 0.1
+
+
+def made(name: PresetName | None, buckets: int | None = None, epochs: int | None = None) -> Recipe:
+    return recipe(name, buckets, None, None, None, epochs, None, None, 0.0, 0.0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "buckets", "expected"),
+    [
+        (PresetName.odp, None, (32, 25, (), "softmax", 10, 512)),
+        (PresetName.odp, 4, (4, 50, (), "softmax", 10, 512)),
+        (PresetName.imagenet, None, (512, 20, (), "softmax", 5, 512)),
+        (PresetName.wiki10_31k, None, (2000, 32, (500, 500), "bce", 60, 100)),
+        (PresetName.wiki10_31k, 1000, (1000, 32, (500, 500), "bce", 60, 100)),
+        (PresetName.delicious_200k, None, (5000, 32, (500, 500), "bce", 20, 1000)),
+        (PresetName.amazon_670k, None, (10_000, 32, (500, 500), "bce", 40, 1000)),
+        (PresetName.amazon_670k, 5000, (5000, 32, (500, 500), "bce", 40, 1000)),
+        (PresetName.amazon_search, None, (20_000, 32, (2000,), "bce", 10, 1000)),
+        (None, None, (2000, 16, (500,), "softmax", 10, 256)),
+    ],
+)
+def test_presets_are_what_the_paper_says(name: PresetName | None, buckets: int | None, expected: tuple) -> None:
+    found = made(name, buckets)
+    network = found.settings
+    assert (
+        found.buckets,
+        found.repetitions,
+        network.hidden,
+        network.loss,
+        network.epochs,
+        network.batch_size,
+    ) == expected
+    assert (found.scaling, found.estimator) == (("none", "mean") if name else ("auto", "auto"))
+    assert network.learning_rate == (1e-3 if name else 2e-3)
+
+
+def test_what_is_given_wins_over_the_preset() -> None:
+    assert made(PresetName.odp, epochs=3).settings.epochs == 3
+
+
+def test_every_preset_has_its_name() -> None:
+    assert [name.value for name in PresetName] == list(PRESETS) == list(FILES)
+
+
+def test_the_paper_counts_as_many_parameters() -> None:
+    from xmach.planning import network_parameters
+
+    for buckets, billions in ((10_000, 5.77), (20_000, 6.4)):
+        each = network_parameters(80_000, PRESETS["amazon-search"].hidden, buckets)
+        assert round(32 * each / 1e9, 2) == pytest.approx(billions, abs=0.011)

@@ -1,0 +1,68 @@
+"""Answers to a file: what was written reads back, whatever labels are called."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from xmach.data.answers import open_answers
+from xmach.types import TopK
+
+IDS = np.array([[0, 1], [2, 0], [1, -1]])
+SCORES = np.float32([[0.7, 0.1], [1e-30, 1e-7], [1 / 3, -np.inf]])
+
+
+def written(path: Path, labels: Any) -> tuple[list[Any], list[Any]]:
+    """Labels and scores as they are read back, written in two batches."""
+    with open_answers(path) as answers:
+        for start, stop in ((0, 1), (1, 3)):
+            answers.write(start, TopK(labels[start:stop], SCORES[start:stop], IDS[start:stop]))
+    if path.suffix == ".parquet":
+        rows = pq.read_table(path).to_pylist()
+    else:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [row["row"] for row in rows] == [0, 1, 2]
+    return [row["labels"] for row in rows], [np.float32(row["scores"]).tolist() for row in rows]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (np.array([5, 6, 7]), [5, 6, 7]),
+        (np.array([0.5, 1.0, -2.0]), [0.5, 1.0, -2.0]),
+        (np.array(['a"b', "é", "c\n"]), ['a"b', "é", "c\n"]),
+        (np.array(["x", "longer", "y"], object), ["x", "longer", "y"]),
+        (np.array([1, 2, "x"], object), ["1", "2", "x"]),  # the first batch alone would be numbers
+        (np.array([True, False, True]), [True, False, True]),
+    ],
+)
+def test_labels_read_back(tmp_path: Path, name: str, names: Any, expected: list[Any]) -> None:
+    labels, scores = written(tmp_path / name, names[IDS])
+    assert labels == [[expected[0], expected[1]], [expected[2], expected[0]], [expected[1]]]
+    assert scores == [SCORES[0].tolist(), SCORES[1].tolist(), SCORES[2, :1].tolist()]
+
+
+def test_a_score_that_json_has_no_number_for_is_null(tmp_path: Path) -> None:
+    with open_answers(tmp_path / "a.jsonl") as answers:
+        answers.write(0, TopK(IDS[:1], np.float32([[1, -np.inf]]), IDS[:1]))
+    assert json.loads((tmp_path / "a.jsonl").read_text()) == {"row": 0, "labels": [0, 1], "scores": [1, None]}
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_a_file_is_whole_or_as_it_was(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    with pytest.raises(IndexError, match="boolean index"), open_answers(path) as answers:
+        answers.write(0, TopK(IDS, SCORES.reshape(2, 3), IDS))
+    assert list(tmp_path.iterdir()) == []
+    with open_answers(path):
+        pass
+    assert list(tmp_path.iterdir()) == [path]
+    if name == "a.parquet":
+        assert pq.read_schema(path).field("labels").type == pa.list_(pa.string())
