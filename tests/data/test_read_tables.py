@@ -17,9 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from xmach.data import Columns, Dataset, ReadOptions, check_file, guess_format, read_dataset, table_csv, table_json
-from xmach.data.csv_records import CSV, exact_records, quick_records
-from xmach.data.exact import BlankLines
+from xmach.data import Columns, Dataset, ReadOptions, check_file, guess_format, read_dataset
+from xmach.data.sparse.exact import BlankLines
+from xmach.data.tables import csv_reader as table_csv
+from xmach.data.tables import json_reader as table_json
+from xmach.data.tables.csv_records import CSV, exact_records, quick_records
 from xmach.errors import DataFileError, ParameterError
 from xmach.features import HashedText
 

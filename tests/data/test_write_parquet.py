@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.conftest import made_up
 
-from xmach.data import Columns, Dataset, check_file, parquet_rows, parquet_writer, read_dataset, write_parquet
+from xmach.data import Columns, Dataset, check_file, parquet_writer, read_dataset, write_parquet
+from xmach.data.tables import parquet_rows
 from xmach.errors import DataFileError, InputError
 from xmach.types import SparseRows
 

@@ -49,13 +49,16 @@ def test_scikit_learn_checks(estimator: MACHClassifier, check) -> None:  # type:
     check(estimator)
 
 
-def test_a_row_of_weight_two_is_as_good_as_the_row_twice(blobs: tuple[np.ndarray, np.ndarray]) -> None:
+@pytest.mark.parametrize("loss", ["softmax", "bce"])
+def test_weights_are_what_the_penalty_is_weighed_against(blobs: tuple[np.ndarray, np.ndarray], loss: str) -> None:
     X, y = blobs
-    clf = MACHClassifier(**SMALL, learner=LogisticRegression(tol=1e-8, max_iter=1000), scaling="none")
-    weights = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
-    weighted = clf.fit(X, y, sample_weight=weights).predict_proba(X)
-    twice = np.repeat(np.arange(len(y)), weights.astype(int))
-    assert np.allclose(weighted, clf.fit(X[twice], y[twice]).predict_proba(X), atol=1e-5)
+
+    def probabilities(C: float, weight: float) -> np.ndarray:
+        clf = MACHClassifier(**SMALL, loss=loss, learner=LogisticRegression(C=C, max_iter=1000))
+        return clf.fit(X, y, sample_weight=np.full(len(y), weight)).predict_proba(X)
+
+    alike, other = probabilities(1.0, 0.01), probabilities(1.0, 1.0)
+    assert np.abs(alike - probabilities(0.01, 1.0)).max() < 0.02 < 0.1 < np.abs(alike - other).max()
 
 
 @pytest.fixture(scope="module")

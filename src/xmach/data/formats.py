@@ -11,10 +11,10 @@ from typing import Protocol
 from xmach.data.lines import ProgressHandler, first_line, is_gzip, leading_lines
 from xmach.data.options import Columns, ReadOptions
 from xmach.data.rows import Batch, FaultHandler
-from xmach.data.split import looks_like_split
-from xmach.data.svmlight import is_only_labels, looks_like_svmlight
-from xmach.data.vw import looks_like_vw
-from xmach.data.xmc import looks_like_xmc
+from xmach.data.sparse.split import looks_like_split
+from xmach.data.sparse.svmlight import is_only_labels, looks_like_svmlight
+from xmach.data.sparse.vw import looks_like_vw
+from xmach.data.sparse.xmc import looks_like_xmc
 from xmach.errors import DataFileError, ParameterError
 from xmach.types import Int32Array, IntArray
 
@@ -47,15 +47,15 @@ class Reader(Protocol):
 
 # By name, because training workers open datasets and read no file: pyarrow's readers would cost each of them 30 MiB.
 READERS = {
-    "xmc": "xmc.XmcReader",
-    "svmlight": "svmlight.SvmlightReader",
-    "vw": "vw.VwReader",
-    "split": "split.SplitReader",
-    "npz": "npz.NpzReader",
-    "csv": "table_csv.CsvReader",
-    "tsv": "table_csv.TsvReader",
-    "jsonl": "table_json.JsonLinesReader",
-    "parquet": "table_parquet.ParquetReader",
+    "xmc": "sparse.xmc.XmcReader",
+    "svmlight": "sparse.svmlight.SvmlightReader",
+    "vw": "sparse.vw.VwReader",
+    "split": "sparse.split.SplitReader",
+    "npz": "sparse.npz.NpzReader",
+    "csv": "tables.csv_reader.CsvReader",
+    "tsv": "tables.csv_reader.TsvReader",
+    "jsonl": "tables.json_reader.JsonLinesReader",
+    "parquet": "tables.parquet_reader.ParquetReader",
 }
 _MAGIC = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}  # what a file begins with; npz files are zip files
 _SUFFIXES = {
@@ -70,7 +70,7 @@ _SUFFIXES = {
 
 def open_reader(name: str, options: ReadOptions) -> Reader:
     """The reader of a format."""
-    module, reader = READERS[name].split(".")
+    module, _, reader = READERS[name].rpartition(".")
     made: Reader = getattr(import_module(f"xmach.data.{module}"), reader)(options)
     return made
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from xmach.data import parquet_rows as own
 from xmach.data.dataset import Dataset
 from xmach.data.lines import file_errors
+from xmach.data.tables import parquet_rows as own
 from xmach.data.whole_files import whole_file
 from xmach.errors import InputError
 from xmach.types import AnyArray, FloatArray, IntArray, SparseRows, row_batches

@@ -50,8 +50,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         What learns a repetition. A classifier with predict_proba or decision_function (a pipeline, too) is cloned for
         each and never fitted itself; `hidden` and what belongs to Adam do not apply, `loss` does: with softmax a row
         is copied for each of its buckets, with bce there is one classifier a bucket. A `random_state` of None in it is
-        drawn from ours, one that is set is kept. Weights of rows are relative: their mean is made 1. Such a model
-        works in memory and pickles; `save` refuses it.
+        drawn from ours, one that is set is kept. Such a model works in memory and pickles; `save` refuses it.
     scaling : "auto", "none", "tfidf" or "l2"
         `auto`: sublinear tf-idf and unit length for sparse input without negative values, otherwise none.
     features : None or "text"

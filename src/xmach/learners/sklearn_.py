@@ -110,7 +110,8 @@ class SklearnLearner:
     def _one_a_bucket(self, task: Task, sparse: bool) -> list[Part] | None:
         given, parts = task.rows.weights, []
         batch = task.rows.batch(np.arange(task.rows.n_rows) if given is None else np.flatnonzero(given))
-        X, weights = as_matrix(batch.rows, sparse), None if _all_equal(batch.weights) else batch.weights
+        plain = _all_equal(batch.weights) and (batch.weights[0] == 1.0 or not self._takes_weights)
+        X, weights = as_matrix(batch.rows, sparse), None if plain else batch.weights
         holders = np.repeat(np.arange(len(batch.weights)), np.diff(batch.targets.offsets))
         buckets = batch.targets.buckets[: len(holders)]
         present = np.unique(buckets)

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from xmach.data.csv_records import is_utf8
-from xmach.data.exact import BlankLines
-from xmach.data.json_cells import JsonCells
 from xmach.data.lines import Chunk, ProgressHandler, line_chunks
 from xmach.data.options import ReadOptions
 from xmach.data.rows import Fault, FaultHandler, RowError
-from xmach.data.tables import CHUNK_BYTES, TableBlock, TableReader
+from xmach.data.sparse.exact import BlankLines
+from xmach.data.tables.csv_records import is_utf8
+from xmach.data.tables.json_cells import JsonCells
+from xmach.data.tables.reader import CHUNK_BYTES, TableBlock, TableReader
 
 
 class JsonLinesReader(TableReader):

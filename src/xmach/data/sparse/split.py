@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from xmach._kernels.parse import BARE
-from xmach.data.exact import line_text, parse_line
-from xmach.data.fast import RowParser
 from xmach.data.lines import Chunk, ProgressHandler, line_chunks
 from xmach.data.options import ReadOptions
 from xmach.data.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row, RowError
-from xmach.data.side_by_side import Lane, join
-from xmach.data.xmc import BAD_HEADER, header_numbers
+from xmach.data.sparse.exact import line_text, parse_line
+from xmach.data.sparse.fast import RowParser
+from xmach.data.sparse.side_by_side import Lane, join
+from xmach.data.sparse.xmc import BAD_HEADER, header_numbers
 from xmach.types import Int32Array, IntArray
 
 _HEADER = re.compile(r"[ \t]*[+-]?[0-9]+[ \t]+[+-]?[0-9]+[ \t]*")

@@ -10,12 +10,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from xmach.data.csv_records import CSV, TSV, Dialect, Records, exact_records, quick_records, record_cells, record_end
-from xmach.data.exact import BlankLines
 from xmach.data.lines import MAX_LINE_BYTES, Chunk, ProgressHandler, line_chunks
 from xmach.data.rows import Fault, FaultHandler, RowError
-from xmach.data.table_columns import BAD_HEADER
-from xmach.data.tables import CHUNK_BYTES, TableBlock, TableReader
+from xmach.data.sparse.exact import BlankLines
+from xmach.data.tables.columns import BAD_HEADER
+from xmach.data.tables.csv_records import (
+    CSV,
+    TSV,
+    Dialect,
+    Records,
+    exact_records,
+    quick_records,
+    record_cells,
+    record_end,
+)
+from xmach.data.tables.reader import CHUNK_BYTES, TableBlock, TableReader
 
 
 class CsvReader(TableReader):

@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from xmach.data.fast import RowParser
-from xmach.data.integer_labels import IntegerLabels
 from xmach.data.lines import ProgressHandler, line_chunks
 from xmach.data.options import ReadOptions
 from xmach.data.rows import Batch, Fault, FaultHandler
-from xmach.data.vw_rows import EXPECTED, VwRules
+from xmach.data.sparse.fast import RowParser
+from xmach.data.sparse.integer_labels import IntegerLabels
+from xmach.data.sparse.vw_rows import EXPECTED, VwRules
 from xmach.types import Int32Array, IntArray
 
 _HEAD = re.compile(rb"([+-]?[0-9][0-9+.,-]*[ \t]+([0-9.eE+-]+[ \t]+)?)?('[^ \t|]*)?[ \t]*\|")

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xmach.data.rows import RowError
-from xmach.data.table_cells import BadRows
-from xmach.data.tables import Features
+from xmach.data.tables.cells import BadRows
+from xmach.data.tables.reader import Features
 from xmach.types import AnyArray, FloatArray, IntArray
 
 INDICES, VALUES, DENSE, LABELS, LABEL_VALUES, WEIGHT = (

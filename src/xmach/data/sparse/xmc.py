@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from xmach._kernels.parse import PLAIN
-from xmach.data.exact import BLANK, line_text, parse_line
-from xmach.data.fast import RowParser
 from xmach.data.lines import Chunk, ProgressHandler, line_chunks, line_content
 from xmach.data.options import ReadOptions
 from xmach.data.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row, RowError, whole_number
-from xmach.data.svmlight import looks_like_svmlight
+from xmach.data.sparse.exact import BLANK, line_text, parse_line
+from xmach.data.sparse.fast import RowParser
+from xmach.data.sparse.svmlight import looks_like_svmlight
 from xmach.types import Int32Array, IntArray
 
 _HEADER = re.compile(r"[ \t]*[+-]?[0-9]+([ \t]+[+-]?[0-9]+){2}[ \t]*")

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from xmach._kernels.parse import ANY_INTEGER, PLAIN
-from xmach.data.exact import line_text, parse_line
-from xmach.data.fast import RowParser
-from xmach.data.integer_labels import IntegerLabels, integer_label
 from xmach.data.lines import ProgressHandler, first_line, line_chunks
 from xmach.data.options import ReadOptions
 from xmach.data.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row
+from xmach.data.sparse.exact import line_text, parse_line
+from xmach.data.sparse.fast import RowParser
+from xmach.data.sparse.integer_labels import IntegerLabels, integer_label
 from xmach.types import Int32Array, IntArray
 
 _ROW = re.compile(rb"([0-9+.,-]+|[0-9]+:[^ \t]+|(?=[ \t]))([ \t]+[^ \t:]+:[^ \t]*)*[ \t]*")

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xmach.data import parquet_rows as own
 from xmach.data.lines import ProgressHandler, is_gzip
 from xmach.data.options import ReadOptions
 from xmach.data.rows import Fault, FaultHandler, RowError
-from xmach.data.string_labels import StringLabels
-from xmach.data.table_cells import BadRows, LabelCells, label_cells, weights
-from xmach.data.tables import Features, TableBlock, TableReader
+from xmach.data.tables import parquet_rows as own
+from xmach.data.tables.cells import BadRows, LabelCells, label_cells, weights
+from xmach.data.tables.reader import Features, TableBlock, TableReader
+from xmach.data.tables.string_labels import StringLabels
 from xmach.errors import DataFileError
 from xmach.types import FloatArray
 

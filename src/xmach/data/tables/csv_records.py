@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from xmach.data.exact import BlankLines
 from xmach.data.rows import Fault, RowError
+from xmach.data.sparse.exact import BlankLines
 from xmach.types import IntArray
 
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'

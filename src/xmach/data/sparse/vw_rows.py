@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from xmach._kernels.parse import ANY_INTEGER, BARRED
-from xmach.data.exact import check_number, line_text, parse_labels
-from xmach.data.integer_labels import integer_label
 from xmach.data.rows import MAX_COLUMNS, Row, RowError, to_float32, whole_number
+from xmach.data.sparse.exact import check_number, line_text, parse_labels
+from xmach.data.sparse.integer_labels import integer_label
 from xmach.types import FloatArray
 
 _HASHED_COLUMNS = 1 << 18

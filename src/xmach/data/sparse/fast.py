@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from xmach._kernels.parse import BARRED, parse_rows
-from xmach.data.exact import BlankLines, parse_exact
 from xmach.data.lines import Chunk
 from xmach.data.rows import Batch, Rules, repeats, row_offsets, row_order
+from xmach.data.sparse.exact import BlankLines, parse_exact
 from xmach.types import BoolArray, FloatArray, Int32Array, IntArray
 
 _EXACT_BYTES = 1 << 12  # the slow parser takes over for so much from an odd row on

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from xmach.data.lines import ProgressHandler
 from xmach.data.options import Columns, ReadOptions
 from xmach.data.rows import Batch, Fault, FaultHandler, RowError
-from xmach.data.string_labels import StringLabels
-from xmach.data.table_cells import BadRows, LabelCells, label_cells, numbers, texts, weights
-from xmach.data.table_columns import resolve_columns
+from xmach.data.tables.cells import BadRows, LabelCells, label_cells, numbers, texts, weights
+from xmach.data.tables.columns import resolve_columns
+from xmach.data.tables.string_labels import StringLabels
 from xmach.errors import ParameterError
 from xmach.types import FloatArray, Int32Array, IntArray
 
