@@ -38,6 +38,8 @@ TRAINING = {
     "full rows of 500": Case(Shape(200, 500, (64,), 50, 1), DataSize(6000, 500, 2)),
     "validation rows": Case(Shape(20_000, 40_000, (500,), 1000, 2), DataSize(20_000, 60, 3, n_validation=2000)),
     "8 models on validation rows": Case(Shape(5000, 20_000, (500,), 1000, 8), DataSize(6000, 60, 3, n_validation=4000)),
+    "table of numbers": Case(Shape(1000, 100, (256,), 100, 1), DataSize(40_000, sparse=False, source="table")),
+    "text": Case(Shape(5000, 80_000, (128,), 500, 1), DataSize(50_000, 44, 3, source="text")),  # 12 words a row
     "2 workers": Case(Shape(20_000, 40_000, (500,), 1000, 2), DataSize(20_000, 60, 3), workers=2),
 }
 PREDICTION = {
@@ -102,15 +104,34 @@ def predict(case: Case, folder: Path) -> tuple[int, int]:
 def _training(case: Case, place: Path) -> tuple[list[str], dict[str, str]]:
     """The command that trains a case on rows written into a folder, and its environment."""
     shape, data = case.shape, case.data
-    write_xmc(_rows(shape, data, data.n_rows, seed=0), place / "rows.txt")
     hidden = ",".join(map(str, shape.hidden)) or "none"
-    command = [sys.executable, "-m", "xmach", "train", str(place / "rows.txt"), "--model", str(place / "model")]
+    if data.source == "numbers":
+        write_xmc(_rows(shape, data, data.n_rows, seed=0), place / "rows.txt")
+    file, options = ("rows.txt", []) if data.source == "numbers" else _write_table(shape, data, place / "rows.csv")
+    command = [sys.executable, "-m", "xmach", "train", str(place / file), "--model", str(place / "model"), *options]
     command += ["--buckets", str(shape.n_buckets), "--repetitions", str(shape.n_repetitions), "--hidden", hidden]
     command += ["--epochs", "1", "--batch-size", str(case.batch_size), "--workers", str(case.workers)]
     if data.n_validation:
         write_xmc(_rows(shape, data, data.n_validation, seed=1), place / "validation.txt")
         command += ["--validation", str(place / "validation.txt")]
     return command, os.environ | {"XMACH_CACHE": str(place / "cache")}
+
+
+def _write_table(shape: Shape, data: DataSize, path: Path) -> tuple[str, list[str]]:
+    """A CSV file of numbers or of texts; its name, and the options that say what is what."""
+    draw = np.random.default_rng(0)
+    labels = draw.integers(0, shape.n_labels, (data.n_rows, round(data.labels_per_row)))
+    columns = [f"c{i}" for i in range(shape.n_features)] if data.source == "table" else ["text"]
+    with path.open("w", encoding="utf-8") as file:
+        file.write(",".join([*columns, "labels"]) + "\n")
+        for row in labels:
+            if data.source == "table":
+                cells = ",".join(f"{number:.4f}" for number in draw.random(shape.n_features))
+            else:
+                cells = " ".join(f"{word:06x}" for word in draw.zipf(1.3, 12) % 2**24)
+            file.write(f"{cells},{'|'.join(map(str, row))}\n")
+    options = ["--label-separator", "|", *(["--text", "text"] if data.source == "text" else [])]
+    return path.name, options
 
 
 def _rows(shape: Shape, data: DataSize, n_rows: int, seed: int) -> Dataset:

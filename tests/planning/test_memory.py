@@ -13,7 +13,7 @@ from xmach import predictor
 from xmach.errors import ParameterError
 from xmach.planning import DataSize, Shape, prediction_bytes, training_bytes, training_memory
 from xmach.planning import memory as module
-from xmach.planning.memory import DECODER_BYTES, LIBRARY_BYTES, PARENT_BYTES, POOL_BYTES, WORKER_BYTES
+from xmach.planning.memory import DECODER_BYTES, LIBRARY_BYTES, PARENT_BYTES, POOL_BYTES, WORKER_BYTES, WRITER_BYTES
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 SHAPE = Shape(n_labels=700, n_features=1000, hidden=(20,), n_buckets=30, n_repetitions=4)
@@ -73,13 +73,15 @@ def test_prediction_by_hand() -> None:
     data = DataSize(nonzeros_per_row=10)
     answering = 8 * 4 * 4 * 30 * 2.25 + 4 * 8 * (20 + 30) + 40 * 80
     kept = SHAPE.model_bytes + 4 * 1000 + 10 * 700
-    bare = prediction_bytes(SHAPE, data, rows=8, signatures=False)
+    bare = prediction_bytes(SHAPE, data, rows=8, signatures=False, writing=False)
     assert bare == PROCESS + DECODER_BYTES + kept + answering
+    assert prediction_bytes(SHAPE, data, rows=8, signatures=False) == bare + WRITER_BYTES
     table = 700 * 4  # one byte a bucket
     filled = 24 * 700  # more than answering so few rows
-    assert prediction_bytes(SHAPE, data, rows=8) == bare + table + filled - answering
+    assert prediction_bytes(SHAPE, data, rows=8, writing=False) == bare + table + filled - answering
     index = 4 * (4 * 700 + 8 * 31)
-    assert prediction_bytes(SHAPE, data, rows=8, signatures=False, inverted_index=True) == bare + index
+    with_index = prediction_bytes(SHAPE, data, rows=8, signatures=False, inverted_index=True, writing=False)
+    assert with_index == bare + index
 
 
 def test_a_sketch_of_many_buckets_is_cut_to_its_bytes() -> None:
@@ -96,6 +98,7 @@ def test_the_sketch_is_the_predictors() -> None:
     [
         (lambda: training_bytes(SHAPE, DataSize(), 0), "batch_size must be a whole number of at least 1, got 0"),
         (lambda: training_bytes(SHAPE, DataSize(), 8, 0), "workers must be a whole number of at least 1, got 0"),
+        (lambda: DataSize(source="tape"), "source must be one of numbers, table, text; got 'tape'"),
         (lambda: DataSize(n_rows=-1), "n_rows must be a whole number of at least 0, got -1"),
         (lambda: DataSize(nonzeros_per_row=-1), r"nonzeros_per_row must be a number in \[0, inf\), got -1"),
         (lambda: DataSize(labels_per_row=float("nan")), r"labels_per_row must be a number in \[0, inf\), got nan"),

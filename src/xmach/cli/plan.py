@@ -36,6 +36,7 @@ def plan(
     rows: Annotated[int, typer.Option(help="Training rows; 0: not known, not counted.")] = 0,
     nonzeros: Annotated[float, typer.Option(help="Values of a sparse row.")] = 100.0,
     labels_per_row: Annotated[float, typer.Option(help="Labels of a row.")] = 1.0,
+    source: Annotated[str, typer.Option(help="What is read: numbers, a table of numbers, or text.")] = "numbers",
     batch_size: Annotated[int, typer.Option(help="Rows a step; fewer where rows are few.")] = 256,
     workers: Annotated[int, typer.Option(help="Repetitions at a time; 0: one, or with --memory as many as fit.")] = 0,
     seed: Annotated[int, typer.Option(help="Whose draw of hashes the exact pairs are of.")] = 0,
@@ -48,7 +49,7 @@ def plan(
     from xmach.planning import Request, costs, drawn_pairs, odds, parse_bytes, propose, usable_cores
 
     budget = None if memory is None else parse_bytes(memory, "--memory")
-    known = _data_size(rows, nonzeros, labels_per_row)
+    known = _data_size(rows, nonzeros, labels_per_row, source)
     request = Request(
         n_labels=whole("--classes", classes, 1, 2**31 - 1),
         n_features=whole("--features", 1 if features is None else features, 1, 2**31 - 1),
@@ -76,10 +77,10 @@ def plan(
         typer.echo(line)
 
 
-def _data_size(rows: int, nonzeros: float, labels_per_row: float) -> Any:
+def _data_size(rows: int, nonzeros: float, labels_per_row: float, source: str) -> Any:
     from xmach.planning import DataSize
 
-    return DataSize(whole("--rows", rows, 0), nonzeros, labels_per_row)
+    return DataSize(whole("--rows", rows, 0), nonzeros, labels_per_row, source != "table", source=source)
 
 
 def _batch_size(batch_size: int, rows: int) -> int:

@@ -13,7 +13,7 @@ from xmach.errors import InputError, ParameterError
 from xmach.features.words import words_of
 from xmach.types import Int32Array, IntArray, SparseRows, row_batches
 
-_BLOCK = 16_384  # texts at a time: bounds the working memory, and is long enough for words to repeat
+_BLOCK = 4096  # texts at a time: bounds the working memory, and is long enough for words to repeat
 
 
 @dataclass(frozen=True)

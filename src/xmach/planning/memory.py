@@ -9,16 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, inf
 
+from xmach.errors import ParameterError
 from xmach.parameters import real, whole
 from xmach.planning.sizes import FLOAT_BYTES, Shape, inverted_index_bytes, signature_bytes
 
-# Measured with Python 3.11, NumPy 2.4, SciPy 1.17, Numba 0.68, PyArrow 26 and pandas, which PyArrow imports where it is
-# installed; kernels compiled before. At the peak of a tiny model: pages of libraries, which all processes of a run
-# share; the memory of the command's process; that of each worker; that of the pool's two attendants.
-LIBRARY_BYTES = 133 * 2**20
-PARENT_BYTES = 113 * 2**20
-WORKER_BYTES = 104 * 2**20
+# Measured with Python 3.11, NumPy 2.4, SciPy 1.17, Numba 0.68 and PyArrow 26; kernels compiled before. At the peak of a
+# tiny model: pages of libraries, which all processes of a run share; the memory of the command's process; that of each
+# worker; that of the pool's two attendants.
+LIBRARY_BYTES = 121 * 2**20
+PARENT_BYTES = 87 * 2**20
+WORKER_BYTES = 76 * 2**20
 POOL_BYTES = 15 * 2**20
+# What reading tables adds to the command's process: PyArrow's readers with pandas, and a block of rows; for text also
+# scikit-learn, whose hash function it is, and a block of hashed texts.
+SOURCE_BYTES = {"numbers": 0, "table": 68 * 2**20, "text": 134 * 2**20}
+WRITER_BYTES = 38 * 2**20  # PyArrow's writers of answers, with pandas, which it imports where it is installed
 DECODER_BYTES = 8 * 2**20  # the kernels that predicting has beyond those of training
 RETAINED_BYTES = 20 * 2**20  # what the C library has not given back when training is over
 
@@ -41,8 +46,11 @@ class DataSize:
     labels_per_row: float = 1.0
     sparse: bool = True
     n_validation: int = 0
+    source: str = "numbers"  # or a "table" of numbers, or a table of "text", read by the run itself
 
     def __post_init__(self) -> None:
+        if self.source not in SOURCE_BYTES:
+            raise ParameterError(f"source must be one of {', '.join(SOURCE_BYTES)}; got {self.source!r}")
         whole("n_rows", self.n_rows, 0)
         whole("n_validation", self.n_validation, 0)
         real("nonzeros_per_row", self.nonzeros_per_row, 0, inf, with_low=True)
@@ -104,7 +112,7 @@ def training_memory(
     workers = whole("workers", workers, 1)
     batch = whole("batch_size", batch_size, 1)
     pool = workers > 1 if pool is None else pool
-    parent = LIBRARY_BYTES + PARENT_BYTES + (POOL_BYTES if pool else 0)
+    parent = LIBRARY_BYTES + PARENT_BYTES + SOURCE_BYTES[data.source] + (POOL_BYTES if pool else 0)
     mapped = data.mapped_bytes(shape.n_features)
     return TrainingMemory(
         workers=workers,
@@ -116,7 +124,9 @@ def training_memory(
         best=shape.repetition_bytes if data.n_validation else 0,
         held=models_held * shape.repetition_bytes,
         preparing=parent + mapped + _preparing_bytes(shape, data),
-        settling=prediction_bytes(shape, data, rows=data.n_validation) + RETAINED_BYTES if data.n_validation else 0,
+        settling=prediction_bytes(shape, data, rows=data.n_validation, writing=False) + RETAINED_BYTES
+        if data.n_validation
+        else 0,
     )
 
 
@@ -131,6 +141,7 @@ def prediction_bytes(
     rows: int = ANSWER_ROWS,
     signatures: bool = True,
     inverted_index: bool = False,
+    writing: bool = True,
 ) -> int:
     """The peak of `xmach predict`: R mapped models, what the decoder keeps, and the scores of `rows` rows at a time.
 
@@ -140,6 +151,7 @@ def prediction_bytes(
     rows = min(whole("rows", rows, 1), max(1, min(SKETCH_ROWS, SKETCH_BYTES // a_row)), data.n_rows or SKETCH_ROWS)
     answering = ceil(SKETCH_COPIES * rows * a_row) + FLOAT_BYTES * rows * sum(shape.widths[1:])
     answering += BATCH_VALUE_BYTES * data.values(rows) if data.sparse else FLOAT_BYTES * rows * shape.n_features
+    answering += WRITER_BYTES if writing else 0
     hashing = 24 * min(_HASHED_LABELS, shape.n_labels)  # three 64-bit numbers each while the table is filled
     labels = 10 * shape.n_labels  # training rows of each, and which had any
     kept = shape.model_bytes + 4 * shape.n_features + labels + data.mapped_bytes(shape.n_features)

@@ -109,6 +109,7 @@ def sizes_of(job: Job) -> tuple[Shape, DataSize, int]:
         labels_per_row=plan.mean_labels,
         sparse=isinstance(features, SparseRows),
         n_validation=0 if job.validation is None else job.validation.n_rows,
+        source="numbers" if data.columns is None else "text" if data.columns.text else "table",
     )
     return shape, rows, effective_batch_size(settings.batch_size, data.n_rows)
 
