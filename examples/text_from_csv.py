@@ -1,6 +1,7 @@
 """Text classification from CSV: queries and the products bought for them, from a file to ranked answers."""
 
 import csv
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,3 +30,4 @@ network = ("--buckets", 200, "--repetitions", 4, "--hidden", 64, "--features", 2
 xmach("train", folder / "train.csv", "--model", model, *columns, "--weight", "sessions", *network)
 xmach("evaluate", model, folder / "test.csv", "--k", "1,10")  # the columns are those of the training file
 print(load(model).top_k(["blue running shoes"], k=3).labels[0])
+shutil.rmtree(folder)

@@ -30,3 +30,4 @@ alone, joined = (
     {file.name: file.read_bytes() for file in (folder / name).glob("*.*")} for name in ("one-machine", "first")
 )
 print(f"{len(alone)} files, the same bytes: {alone == joined}")
+shutil.rmtree(folder)

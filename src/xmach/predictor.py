@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from xmach.buckets import UniversalHashes
-from xmach.data.arrays import as_rows, as_sparse_rows
+from xmach.data.arrays import as_rows, as_sparse_rows, check_columns
 from xmach.decoding import Decoder
 from xmach.errors import InputError
 from xmach.features import HashedText, Scaler
@@ -45,6 +45,7 @@ class Predictor:
     threshold: float | None = None  # the least score of a label that `predict` gives in the multilabel case
     multilabel: bool = False
     mean_labels: float = 1.0  # labels a training row
+    feature_names: tuple[str, ...] | None = None  # (d,) of the table that was trained on
 
     @property
     def n_labels(self) -> int:
@@ -64,6 +65,7 @@ class Predictor:
     def rows(self, X: Any) -> Rows:
         """Texts or arrays as rows of the model's width, checked; not yet scaled."""
         if self.text is None or isinstance(X, SparseRows):
+            check_columns(X, self.feature_names)
             rows = as_rows(X, self.n_features)
             if rows.shape[0] == 0:
                 raise InputError("X has no rows: Found array with 0 sample(s)")
@@ -149,7 +151,7 @@ def text_rows(X: Any, text: HashedText) -> SparseRows:
     if isinstance(X, str) or getattr(X, "ndim", 1) != 1:
         seen = "one text" if isinstance(X, str) else f"{type(X).__name__} of {X.ndim} dimensions"
         raise InputError(f"X must be a list of texts, got {seen}; put texts in a list, or choose one column")
-    rows = text.transform(list(X))
+    rows = text.transform(X.to_pylist() if hasattr(X, "to_pylist") else list(X))  # Arrow's own strings are no str
     if rows.n_rows == 0:
         raise InputError("X has no text in it: Found array with 0 sample(s)")
     return rows

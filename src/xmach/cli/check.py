@@ -19,7 +19,7 @@ def check(
     label_separator: table.SeparatorOption = None,
     weight: table.WeightOption = None,
     numbers: table.NumbersOption = None,
-    no_header: table.NoHeaderOption = False,
+    header: table.HeaderOption = None,
     label_file: table.LabelFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -27,7 +27,7 @@ def check(
     from xmach.data import ReadOptions, check_file
     from xmach.features import HashedText
 
-    named = table.columns(text, labels, label_separator, weight, numbers, no_header)
+    named = table.columns(text, labels, label_separator, weight, numbers, header)
     options = ReadOptions(columns=named, text=HashedText() if text else None, label_file=label_file)
     report = check_file(file, format.value, options)
     typer.echo(json.dumps(report.to_dict()) if as_json else "\n".join(report.lines()))

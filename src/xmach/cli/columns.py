@@ -1,4 +1,4 @@
-"""The options that say what is what in a data file: the columns of a table, files of labels and of their names."""
+"""The options that say what is what in data files: columns of tables, widths, files of labels and of their names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ NumbersOption = Annotated[
     str | None,
     typer.Option("--numbers", metavar="COLS", help="Tables: columns of numbers, a,b,c; without text all others."),
 ]
-NoHeaderOption = Annotated[bool, typer.Option("--no-header", help="Tables: no header; columns are called 0, 1, 2, ...")]
+HeaderOption = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="CSV and TSV: without a header columns are called 0, 1, 2, ..."),
+]
 LabelFileOption = Annotated[
     Path | None,
     typer.Option(
@@ -36,6 +39,19 @@ LabelFileOption = Annotated[
     ),
 ]
 
+FeaturesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--features", min=1, help="Text: hashed columns (80,000). svmlight, vw: the width, where test files go beyond."
+    ),
+]
+ValidationOption = Annotated[
+    Path | None,
+    typer.Option("--validation", metavar="FILE", help="Rows to stop early on, and to choose the estimator on."),
+]
+ValidationLabelFileOption = Annotated[
+    Path | None, typer.Option("--validation-label-file", metavar="FILE", help="The same for validation rows.")
+]
 LabelNamesOption = Annotated[
     Path | None,
     typer.Option(
@@ -50,7 +66,7 @@ def columns(
     separator: str | None,
     weight: str | None,
     numbers: str | None,
-    no_header: bool,
+    header: bool | None,
 ) -> Columns:
     """The columns that were named."""
     from xmach.data import Columns
@@ -64,7 +80,7 @@ def columns(
         features=names_of(numbers, "--numbers"),
         weight=weight,
         label_separator=None if separator is None else separators.get(separator, separator),
-        header=not no_header,
+        header=header is not False,
     )
 
 

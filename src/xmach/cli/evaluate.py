@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,7 +23,9 @@ from xmach.cli.arguments import (
 )
 from xmach.cli.choices import EstimatorName, Format, OnError
 from xmach.cli.progress import Meter, say
-from xmach.errors import ParameterError
+
+if TYPE_CHECKING:
+    from xmach.evaluation import Evaluation
 
 # Title of a block: its metrics, and for those that need it what is said beside the figures.
 _USUAL = ""
@@ -53,7 +55,7 @@ def evaluate(
     label_separator: table.SeparatorOption = None,
     weight: table.WeightOption = None,
     numbers: table.NumbersOption = None,
-    no_header: table.NoHeaderOption = False,
+    header: table.HeaderOption = None,
     label_file: table.LabelFileOption = None,
     filter_labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Pairs of row and label to leave out: filter_labels_test.txt.")
@@ -65,36 +67,22 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Print how good a model's answers are on a data file: usual, propensity-scored and the paper's metrics."""
-    from xmach.cli.reading import Fit, How, read
-    from xmach.data.filters import read_filter
+    from xmach.cli.reading import Fit, How, labels_to_leave_out, read
     from xmach.evaluation import evaluate as run
     from xmach.store import ModelStore, load
 
     ks, store = whole_numbers(k, "--k"), ModelStore(model)
     predictor = load(model, verify=not no_verify, allow_partial=allow_partial)
-    named = table.columns(text, labels, label_separator, weight, numbers, no_header)
-    data = read(file, How(format, on_error, cache, named, label_file), Fit.of_model(store))
-    if filter_labels is not None and data.skipped:
-        raise ParameterError(
-            "--filter-labels counts the rows of the whole file; mend the bad rows instead of skipping them"
-        )
-    left_out = None if filter_labels is None else read_filter(filter_labels, data.n_rows, data.n_labels)
+    named = table.columns(text, labels, label_separator, weight, numbers, header)
+    data = read(file, How(format, on_error, cache, named, header, label_file), Fit.of_model(store))
+    left_out = None if filter_labels is None else labels_to_leave_out(filter_labels, file, format, data)
     name = predictor.estimator if estimator is EstimatorName.auto else estimator.value
     with Meter("evaluating", "rows") as meter:
         result = run(predictor, data, ks, (name,), meter.update, left_out)[0]
-    facts: dict[str, Any] = {
-        "file": file.name,
-        "estimator": name,
-        "repetitions": len(predictor.models),
-        "rows": result.rows,
-        "rows_without_labels": result.rows_without_labels,
-        "weighted": data.weights is not None,
-        "metrics": result.metrics,
-    }
-    if data.weights is not None:
-        facts["unweighted"] = result.unweighted
-    if len(predictor.models) < store.plan().hashes.n_repetitions:
-        say(f"{len(predictor.models)} of {store.plan().hashes.n_repetitions} repetitions answer: the model is partial")
+    facts = _facts(file, name, len(predictor.models), result, data.weights is not None)
+    expected = store.plan().hashes.n_repetitions
+    if len(predictor.models) < expected:
+        say(f"{len(predictor.models)} of {expected} repetitions answer: the model is partial")
     if result.rows_without_labels:
         say(f"{result.rows_without_labels} rows have no label: they score 0 and count")
     unknown = int((data.labels.indices >= predictor.n_labels).sum())
@@ -105,6 +93,20 @@ def evaluate(
         store.add_evaluation(facts)
     except OSError as error:
         say(f"warning: the evaluation is not kept beside the model: {error}")
+
+
+def _facts(file: Path, estimator: str, repetitions: int, result: Evaluation, weighted: bool) -> dict[str, Any]:
+    """An evaluation as plain values."""
+    facts: dict[str, Any] = {
+        "file": file.name,
+        "estimator": estimator,
+        "repetitions": repetitions,
+        "rows": result.rows,
+        "rows_without_labels": result.rows_without_labels,
+        "weighted": weighted,
+        "metrics": result.metrics,
+    }
+    return facts | {"unweighted": result.unweighted} if weighted else facts
 
 
 def show(facts: dict[str, Any], depths: list[int], as_json: bool) -> None:

@@ -63,8 +63,8 @@ class Recipe:
     estimator: str
     preset: Preset | None
 
-    def say_differences(self, data: Dataset) -> None:
-        """Say where the rows are not those that the preset was made for."""
+    def say_preset(self, data: Dataset) -> None:
+        """Say what the paper got with a preset, and where these rows are not those that it was made for."""
         if self.preset is None:
             return
         expected = {"features": self.preset.n_features, "labels": self.preset.n_labels, "rows": self.preset.train_rows}
@@ -72,6 +72,8 @@ class Recipe:
         other = [
             f"{found[name]:,} {name}, not {expected[name]:,}" for name in expected if found[name] != expected[name]
         ]
+        ours = f"; not from the paper: {self.preset.ours}" if self.preset.ours else ""
+        say(f"preset {self.preset.name}: the paper got {self.preset.reached}{ours}")
         if other:
             say(f"preset {self.preset.name}: this file has {'; '.join(other)}")
 

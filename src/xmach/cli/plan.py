@@ -11,7 +11,7 @@ import typer
 
 from xmach.cli.arguments import JsonOption, layers
 from xmach.errors import ParameterError
-from xmach.parameters import whole
+from xmach.parameters import MOST_REPETITIONS, whole
 
 if TYPE_CHECKING:
     from xmach.planning import Costs, Odds, Proposal, Request
@@ -34,7 +34,7 @@ def plan(
         str | None, typer.Option(help="What training and predicting may take: 4GB, 4GiB.", show_default="no limit")
     ] = None,
     rows: Annotated[int, typer.Option(help="Training rows; 0: not known, not counted.")] = 0,
-    nonzeros: Annotated[float, typer.Option(help="Values of a sparse row.")] = 100.0,
+    nonzeros: Annotated[float | None, typer.Option(help="Values of a sparse row.", show_default="100")] = None,
     labels_per_row: Annotated[float, typer.Option(help="Labels of a row.")] = 1.0,
     source: Annotated[str, typer.Option(help="What is read: numbers, a table of numbers, or text.")] = "numbers",
     batch_size: Annotated[int, typer.Option(help="Rows a step; fewer where rows are few.")] = 256,
@@ -49,26 +49,29 @@ def plan(
     from xmach.planning import Request, costs, drawn_pairs, odds, parse_bytes, propose, usable_cores
 
     budget = None if memory is None else parse_bytes(memory, "--memory")
-    known = _data_size(rows, nonzeros, labels_per_row, source)
+    values = float(min(100, features or 100)) if nonzeros is None else nonzeros
+    known = _data_size(rows, values, labels_per_row, source)
     request = Request(
         n_labels=whole("--classes", classes, 1, 2**31 - 1),
         n_features=whole("--features", 1 if features is None else features, 1, 2**31 - 1),
         hidden=None if hidden is None else layers(hidden),
         n_buckets=None if buckets is None else whole("--buckets", buckets, 2, 2**31 - 1),
-        n_repetitions=n_repetitions,
+        n_repetitions=None if n_repetitions is None else whole("--repetitions", n_repetitions, 1, MOST_REPETITIONS),
         delta=delta,
         batch_size=_batch_size(batch_size, rows),
         data=known,
         memory=budget,
         workers=whole("--workers", workers, 0) or (1 if budget is None else usable_cores()),
     )
+    if nonzeros is not None and features is not None and nonzeros > features:
+        raise ParameterError(f"--nonzeros {nonzeros:g}: a row has {features} features")
     if features is None and budget is not None:
         raise ParameterError("--memory needs --features: nearly all of a model is its input layers")
     proposal = propose(request)
     shape = proposal.shape
     key = (shape.n_labels, shape.n_buckets, shape.n_repetitions)
     pairs = drawn_pairs(*key, seed) if exact or (exact is None and shape.n_labels <= _EXACT_LABELS) else None
-    bill = None if features is None else costs(shape, nonzeros)
+    bill = None if features is None else costs(shape, values)
     chances = odds(*key, delta)
     if as_json:
         typer.echo(json.dumps(_facts(request, proposal, chances, bill, pairs, seed)))
@@ -141,6 +144,8 @@ def _lines(
     if bill is not None:
         yield from _cost_lines(request, proposal, bill)
     yield ""
+    if shape.n_buckets > shape.n_labels:
+        yield "- B is more than the labels: hashing saves nothing here"
     yield from (f"- {reason}" for reason in (proposal.hashing if bill is None else proposal.reasons))
 
 

@@ -19,6 +19,7 @@ from xmach.cli.arguments import (
 )
 from xmach.cli.choices import EstimatorName, Format, OnError
 from xmach.cli.progress import Meter, say
+from xmach.errors import ParameterError
 
 _ROWS = 1024  # answered and written at a time
 
@@ -33,7 +34,7 @@ def predict(
     format: FormatOption = Format.auto,
     text: table.TextOption = None,
     numbers: table.NumbersOption = None,
-    no_header: table.NoHeaderOption = False,
+    header: table.HeaderOption = None,
     on_error: OnErrorOption = OnError.stop,
     allow_partial: PartialOption = False,
     no_verify: NoVerifyOption = False,
@@ -47,7 +48,9 @@ def predict(
 
     check_k(k)
     predictor = load(model, verify=not no_verify, allow_partial=allow_partial)
-    how = How(format, on_error, cache, table.columns(text, None, None, None, numbers, no_header))
+    if out is not None and out.exists() and out.samefile(file):
+        raise ParameterError(f"--out: {out} is the file to be answered; choose another")
+    how = How(format, on_error, cache, table.columns(text, None, None, None, numbers, header), header)
     data = read(file, how, Fit.of_model(ModelStore(model)), with_labels=False)
     name = None if estimator is EstimatorName.auto else estimator.value
     expected = ModelStore(model).plan().hashes.n_repetitions
@@ -56,5 +59,6 @@ def predict(
     with open_answers(out) as answers, Meter("predicting", "rows") as meter:
         for start, stop in row_batches(data.n_rows, _ROWS):
             rows = slice_rows(data.features, start, stop)
-            answers.write(start, predictor.top_k(rows, k, estimator=name, include_unseen=include_unseen))
+            which = range(start, stop) if data.row_numbers is None else data.row_numbers[start:stop]
+            answers.write(which, predictor.top_k(rows, k, estimator=name, include_unseen=include_unseen))
             meter.update(stop, data.n_rows)

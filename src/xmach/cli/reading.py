@@ -10,11 +10,16 @@ from typing import NamedTuple
 from xmach.cli.arguments import cache_folder
 from xmach.cli.choices import Format, OnError
 from xmach.cli.progress import Meter, say
-from xmach.data import Columns, Dataset, read_dataset
+from xmach.data import Columns, Dataset, read_dataset, read_label_names
+from xmach.data.filters import read_filter
+from xmach.data.formats import resolve_format
 from xmach.errors import ParameterError
 from xmach.features import HashedText
 from xmach.store import ModelStore
+from xmach.types import SparseRows
 
+TABLES = ("csv", "tsv", "jsonl", "parquet")
+BY_ID = ("xmc", "split", "npz")  # formats whose labels are ids
 NO_WEIGHT = "none"  # for --weight: not the column of the training file either
 
 
@@ -26,6 +31,7 @@ class How:
     on_error: OnError = OnError.stop
     cache: Path | None = None
     columns: Columns = field(default_factory=Columns)
+    header: bool | None = None  # None: as in the training file, or else there is one
     label_file: Path | None = None
 
 
@@ -65,17 +71,14 @@ def _text(name: object) -> str:
 
 def read(file: Path, how: How, fit: Fit = Fit(), with_labels: bool = True) -> Dataset:
     """The dataset in a file; columns that are not named are those of the file that the model was trained on."""
-    columns, known = how.columns, fit.columns
-    if known is not None:
-        columns = _over(columns, known if with_labels else replace(known, labels=None, weight=None))
-    if columns.weight == NO_WEIGHT:
-        columns = replace(columns, weight=None)
-    if columns.text and fit.text is None:
-        raise ParameterError("--text: this model was trained on numbers, not on text; name columns with --numbers")
+    name = resolve_format(file, how.format.value)
+    columns = _columns(file, name, how, fit, with_labels)
+    if name in BY_ID and fit.label_names is not None and _are_other_numbers(fit.label_names):
+        say(f"warning: {file} numbers labels from 0, but this model calls them {fit.label_names[0]}, and so on")
     with Meter(f"reading {file.name}", "B") as meter:
         data = read_dataset(
             file,
-            how.format.value,
+            name,
             on_error=how.on_error.value,
             n_features=fit.n_features,
             label_names=fit.label_names,
@@ -92,8 +95,63 @@ def read(file: Path, how: How, fit: Fit = Fit(), with_labels: bool = True) -> Da
     return data
 
 
+def training_rows(
+    file: Path, how: How, features: int | None, label_names: Path | None
+) -> tuple[Dataset, HashedText | None]:
+    """The rows to train on, and how texts became rows."""
+    text = HashedText(features or HashedText.n_features) if how.columns.text else None
+    names = None
+    if label_names is not None:
+        if (name := resolve_format(file, how.format.value)) not in BY_ID:
+            raise ParameterError(
+                f"--label-names is for {', '.join(BY_ID)}; the labels of {name} files are names already"
+            )
+        names = read_label_names(label_names)
+    return read(file, how, Fit(None if text else features, names, text=text)), text
+
+
+def validation_rows(file: Path | None, how: How, data: Dataset, text: HashedText | None) -> Dataset | None:
+    """The rows to validate on, like those to train on."""
+    return None if file is None else read(file, how, Fit.of_data(data, text))
+
+
+def labels_to_leave_out(filter_file: Path, file: Path, format: Format, data: Dataset) -> SparseRows:
+    """The pairs of row and label in a filter file of the XMC repository."""
+    if (name := resolve_format(file, format.value)) not in BY_ID:
+        raise ParameterError(f"--filter-labels is for {', '.join(BY_ID)}, whose labels are ids; {file} is {name}")
+    if data.skipped:
+        raise ParameterError("--filter-labels counts all rows of the file: mend bad rows instead of skipping them")
+    return read_filter(filter_file, data.n_rows, data.n_labels)
+
+
+def _columns(file: Path, name: str, how: How, fit: Fit, with_labels: bool) -> Columns | None:
+    """The columns that were named, and where none was, those of the training file; None where the file is no table."""
+    given, known = how.columns, fit.columns
+    if name not in TABLES:
+        if given != Columns():
+            raise ParameterError(f"{file} is no table but {name}: columns are for {', '.join(TABLES)}")
+        return None
+    if how.header is not None and name not in ("csv", "tsv"):
+        raise ParameterError(f"{file}: {name} files name their columns; --header and --no-header are for csv and tsv")
+    columns = given
+    if known is not None:
+        columns = _over(given, known if with_labels else replace(known, labels=None, weight=None))
+        columns = replace(columns, header=known.header if how.header is None else how.header)
+    if fit.text is None and columns.text:
+        raise ParameterError("--text: this model was trained on numbers, not on text; name columns with --numbers")
+    if fit.text is not None and not columns.text:
+        raise ParameterError(f"{file}: this model reads text; name its column with --text")
+    return replace(columns, weight=None) if columns.weight == NO_WEIGHT else columns
+
+
 def _over(given: Columns, known: Columns) -> Columns:
     """The columns given, and where none is given, those known."""
+    if given.features and known.text:
+        raise ParameterError("--numbers: this model was trained on text; name its column with --text")
     names = ("text", "labels", "features", "weight", "label_separator")
-    named = {name: getattr(given, name) for name in names if getattr(given, name)}
-    return replace(known, header=given.header and known.header, **named)
+    return replace(known, **{name: getattr(given, name) for name in names if getattr(given, name)})
+
+
+def _are_other_numbers(names: Sequence[str]) -> bool:
+    """Whether labels are called by whole numbers that are not their ids."""
+    return all(name.isdecimal() for name in names) and any(name != str(i) for i, name in enumerate(names))

@@ -11,14 +11,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from xmach.cli.arguments import repetitions
 from xmach.cli.network import Recipe
 from xmach.cli.progress import Meter, Watch, say
+from xmach.cli.reading import How
 from xmach.data import Dataset
-from xmach.errors import Interrupted, WorkerDied
+from xmach.errors import Interrupted, ParameterError, WorkerDied
 from xmach.evaluation import settle
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
 from xmach.features import HashedText, fit_scaler
-from xmach.planning import usable_cores
+from xmach.parameters import whole
+from xmach.planning import DataSize, Shape, human_bytes, parse_bytes, training_bytes, usable_cores
 from xmach.store import ModelStore, load
 from xmach.training import Job, plan_training, train, workers_within
 
@@ -34,10 +37,31 @@ class Run:
     workers: int
     memory: int | None
 
+    @classmethod
+    def checked(
+        cls, recipe: Recipe, only: str | None, seed: int, executor: str, workers: int, memory: str | None
+    ) -> Run:
+        """A run from what the command was given."""
+        return cls(
+            recipe=recipe,
+            only=repetitions(only, recipe.repetitions),
+            seed=whole("--seed", seed, 0, 2**63 - 1),
+            executor=executor,
+            workers=whole("--workers", workers, 0),
+            memory=None if memory is None else parse_bytes(memory, "--memory"),
+        )
+
+    def check_reading(self, how: How) -> None:
+        """Refuse a budget that is spent before the first row is trained on."""
+        rows = DataSize(source="text" if how.columns.text else "numbers")
+        least = training_bytes(Shape(1, 1, (), 2, 1), rows, 1)
+        if self.memory is not None and self.memory < least:
+            raise ParameterError(f"--memory: reading and training take at least {human_bytes(least)}, of any model")
+
     def train(self, model: Path, data: Dataset, validation: Dataset | None, text: HashedText | None) -> dict[str, Any]:
         """Train what is missing in the folder; what the model is then, as plain values."""
         recipe = self.recipe
-        recipe.say_differences(data)
+        recipe.say_preset(data)
         if recipe.buckets > data.n_labels:
             say(f"warning: {recipe.buckets} buckets are more than the {data.n_labels} labels: hashing saves nothing")
         scaler = fit_scaler(data.features, recipe.scaling)
@@ -46,6 +70,7 @@ class Run:
             features=None if text is None else text.to_dict(),
         )  # fmt: skip
         store = ModelStore(model)
+        workers = self._workers(job, len(self.only))  # refused before a folder is made
         store.begin(job.plan, data.label_counts(), data.label_names, job.scaler)
         missing = [r for r in self.only if not store.has(r)]
         say(
@@ -53,7 +78,7 @@ class Run:
             f"buckets; {len(missing)} of {recipe.repetitions} repetitions to train"
         )
         if missing:
-            executor = choose_executor(self.executor, self._workers(job, len(missing)), len(missing))
+            executor = choose_executor(self.executor, workers, len(missing))
             train_repetitions(job, missing, executor, store)
         return finish(store, job, recipe.estimator) | {"trained": len(missing)}
 
@@ -129,6 +154,13 @@ def finish(store: ModelStore, job: Job, estimator: str) -> dict[str, Any]:
         manifest = store.manifest()
         assert manifest is not None
     return facts | {"complete": True, "estimator": manifest["estimator"], "metrics": manifest["metrics"]}
+
+
+def outcome(facts: dict[str, Any]) -> str:
+    """How far a model is, in words."""
+    if facts["complete"]:
+        return f"complete, {facts['repetitions']} repetitions, estimator {facts['estimator']}"
+    return f"{facts['present']} of {facts['repetitions']} repetitions are there"
 
 
 def elapsed(begun: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,25 +15,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xmach.data.whole_files import whole_file
-from xmach.types import AnyArray, BoolArray, TopK
+from xmach.errors import ParameterError
+from xmach.types import AnyArray, BoolArray, IntArray, TopK
 
 
 class Answers(Protocol):
     """Takes answers batch by batch; places of a row that have no label (id -1) are left out."""
 
-    def write(self, first_row: int, best: TopK) -> None:
-        """Write the answers of consecutive rows, the first of them numbered `first_row`."""
+    def write(self, rows: IntArray | range, best: TopK) -> None:
+        """Write the answers of some rows, each with its number."""
 
 
 @contextmanager
 def open_answers(path: Path | None) -> Iterator[Answers]:
     """A writer to a file, Parquet where its name ends so, otherwise JSON lines; None: JSON lines to stdout.
 
-    A file gets its name when it is whole: what fails half-way leaves none.
+    A file gets its name when it is whole: what fails half-way leaves none. A place where no file can be is told first.
     """
     if path is None:
         yield _JsonLines(sys.stdout)
         return
+    _check_place(path)
     with whole_file(path) as temporary:
         if path.suffix == ".parquet":
             with _Parquet(temporary) as parquet:
@@ -42,17 +45,30 @@ def open_answers(path: Path | None) -> Iterator[Answers]:
                 yield _JsonLines(file)
 
 
+def _check_place(path: Path) -> None:
+    problem = None
+    if path.is_dir():
+        problem = "this is a folder; name a file in it"
+    elif not path.parent.is_dir():
+        problem = f"there is no folder {path.parent}"
+    elif not os.access(path.parent, os.W_OK):
+        problem = f"no permission to write in the folder {path.parent}"
+    if problem is not None:
+        raise ParameterError(f"answers cannot be written to {path}: {problem}")
+
+
 class _JsonLines:
     def __init__(self, file: TextIO) -> None:
         self._file = file
         self._encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: json.dumps makes one a call
 
-    def write(self, first_row: int, best: TopK) -> None:
+    def write(self, rows: IntArray | range, best: TopK) -> None:
         there = best.ids >= 0  # (n, k)
         names = _typed(best.labels[there]).tolist()
         scores = _numbers(best.scores[there])
         lines, stop = [], 0
-        for row, count in enumerate(np.count_nonzero(there, axis=1).tolist(), first_row):
+        counts = np.count_nonzero(there, axis=1).tolist()
+        for row, count in zip(rows, counts, strict=True):
             start, stop = stop, stop + count
             labels, numbers = self._encode(names[start:stop]), ", ".join(scores[start:stop])
             lines.append(f'{{"row": {row}, "labels": {labels}, "scores": [{numbers}]}}\n')
@@ -67,12 +83,11 @@ class _Parquet:
     def __enter__(self) -> _Parquet:
         return self
 
-    def write(self, first_row: int, best: TopK) -> None:
+    def write(self, rows: IntArray | range, best: TopK) -> None:
         there = best.ids >= 0
-        rows = pa.array(np.arange(first_row, first_row + len(best.ids)))
         labels, scores = pa.array(_typed(best.labels[there])), pa.array(best.scores[there], pa.float32())
         self._open(labels.type).write_table(
-            pa.table({"row": rows, "labels": _lists(there, labels), "scores": _lists(there, scores)})
+            pa.table({"row": np.asarray(rows, np.int64), "labels": _lists(there, labels), "scores": _lists(there, scores)})
         )
 
     def _open(self, labels: pa.DataType) -> pq.ParquetWriter:

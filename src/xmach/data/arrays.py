@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from xmach.errors import InputError
 from xmach.types import AnyArray, FloatArray, Rows, SparseRows
 
 _WIDEST = 2**31 - 1  # columns are 32-bit in SparseRows
+_DATES = (date, timedelta, np.datetime64, np.timedelta64)  # pandas' own are among them
+_SHOWN = 5  # columns named in a message
 
 
 def as_rows(X: Any, n_features: int | None = None, name: str = "X") -> Rows:
@@ -33,6 +37,85 @@ def as_rows(X: Any, n_features: int | None = None, name: str = "X") -> Rows:
 def as_sparse_rows(rows: Rows) -> SparseRows:
     """Rows as sparse ones: dense rows without their zeros."""
     return rows if isinstance(rows, SparseRows) else _from_scipy(sp.csr_array(rows), "X")
+
+
+def check_numbers(X: Any, name: str = "X") -> None:
+    """Refuse what would become other numbers unseen (masked values, dates), and text; a table's column is named."""
+    if np.ma.is_masked(X):
+        raise InputError(f"{name} has masked values, and what is under the mask would count; fill or drop them first")
+    if sp.issparse(X):
+        return
+    names, dtypes = column_names(X), getattr(X, "dtypes", None)
+    if names is None or dtypes is None:
+        array = np.asarray(X)
+        if array.ndim != 2:
+            return
+        kinds = [array.dtype.kind] * array.shape[1]
+    else:
+        kinds = [getattr(dtype, "kind", "O") for dtype in dtypes]
+    for place, kind in enumerate(kinds):
+        if kind in "mM":
+            raise InputError(f"{name} has dates or times in {_column(names, place)}; {_AS_NUMBERS}")
+        if kind in "US":
+            raise InputError(f"{name} is an array of text (dtype {kind}): convert numbers with astype(float); {_TEXT}")
+    if "O" in kinds:
+        _check_cells(np.asarray(X), names, name)
+
+
+_AS_NUMBERS = "make them numbers of a unit that you choose, such as days since a day"
+_TEXT = "texts go in as a list or a single column with features='text', or vectorised first"
+
+
+def _check_cells(array: AnyArray, names: Sequence[Any] | None, name: str) -> None:
+    for place, column in enumerate(array.T):
+        for row, cell in enumerate(column):
+            if isinstance(cell, _DATES):
+                raise InputError(
+                    f"{name} has the date or time {cell!s} in {_column(names, place)}, row {row}; {_AS_NUMBERS}"
+                )
+            if isinstance(cell, str | bytes) and not _is_number(cell):
+                raise InputError(f"{name} has the text {cell!r} in {_column(names, place)}, row {row}; {_TEXT}")
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _column(names: Sequence[Any] | None, place: int) -> str:
+    return f"column {place if names is None else repr(names[place])}"
+
+
+def column_names(X: Any) -> list[Any] | None:
+    """What the columns of a DataFrame or an Arrow table are called; None for anything else."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # an Arrow table's `columns` are the arrays
+    return None if names is None else list(names)
+
+
+def check_columns(X: Any, expected: Sequence[str] | None, name: str = "X") -> None:
+    """Refuse a table with other columns than those expected, or in another order.
+
+    Names that are no text say nothing, as in scikit-learn: such a table is taken as an array is.
+    """
+    names = column_names(X)
+    if expected is None or names is None or names == list(expected) or not any(isinstance(n, str) for n in names):
+        return
+    known, given = set(expected), set(names)
+    unknown, missing = [n for n in names if n not in known], [n for n in expected if n not in given]
+    seen = [f"it also has {_listed(unknown)}"] if unknown else []
+    seen += [f"it lacks {_listed(missing)}"] if missing else []
+    if not seen:
+        place = next((i for i, (mine, theirs) in enumerate(zip(names, expected, strict=False)) if mine != theirs), 0)
+        seen = [f"column {place} is {names[place]!r}, not {expected[place]!r}: they must be in the same order"]
+    raise InputError(f"the feature names of {name} should match those that were trained on: {', '.join(seen)}")
+
+
+def _listed(names: Sequence[Any]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(repr, names[:_SHOWN])) + more
 
 
 def check_structure(X: Any, name: str = "X") -> None:
@@ -101,6 +184,7 @@ def _from_scipy(X: Any, name: str) -> SparseRows:
 
 
 def _from_dense(X: Any, name: str) -> FloatArray:
+    check_numbers(X, name)
     array = np.asarray(X)
     if array.ndim != 2:
         hint = "; a single row goes in as X.reshape(1, -1)" if array.ndim == 1 else ""

@@ -35,6 +35,7 @@ class Dataset:
     skipped: Mapping[str, int] = field(default_factory=dict)  # rows dropped while reading, by reason
     stored_fingerprint: str | None = field(default=None, repr=False)
     columns: Columns | None = None  # of the table that it was read from
+    row_numbers: IntArray | None = None  # (n,) which of the file's rows are left, from 0; None: all up to the last
 
     def __post_init__(self) -> None:
         n_rows = self.features.shape[0]
@@ -42,6 +43,8 @@ class Dataset:
             raise InputError(f"features have {n_rows} rows but labels have {self.labels.n_rows}")
         if self.weights is not None and len(self.weights) != n_rows:
             raise InputError(f"features have {n_rows} rows but there are {len(self.weights)} weights")
+        if self.row_numbers is not None and len(self.row_numbers) != n_rows:
+            raise InputError(f"features have {n_rows} rows but there are {len(self.row_numbers)} row numbers")
         if self.label_names is not None and len(self.label_names) != self.n_labels:
             raise InputError(f"there are {self.n_labels} labels but {len(self.label_names)} label names")
 
@@ -80,7 +83,7 @@ class Dataset:
         return digest.hexdigest()
 
     def arrays(self) -> dict[str, AnyArray]:
-        """Every array by the name of its file, in the type it is stored in."""
+        """Every array of the contents by the name of its file, in the type it is stored in."""
         arrays: dict[str, AnyArray] = {}
         for part, rows in (("features", self.features), ("labels", self.labels)):
             if isinstance(rows, SparseRows):
@@ -102,21 +105,23 @@ class Dataset:
 
     def slice(self, start: int, stop: int) -> Dataset:
         """Rows start..stop-1, sharing memory with these."""
-        weights = None if self.weights is None else self.weights[start:stop]
-        return Dataset(
-            slice_rows(self.features, start, stop), self.labels.slice(start, stop), self.label_names, weights
-        )
+        weights, numbers = (None if part is None else part[start:stop] for part in (self.weights, self.row_numbers))
+        features, labels = slice_rows(self.features, start, stop), self.labels.slice(start, stop)
+        return Dataset(features, labels, self.label_names, weights, row_numbers=numbers)
 
     def take(self, rows: IntArray) -> Dataset:
         """The given rows, in the given order, copied."""
-        weights = None if self.weights is None else self.weights[rows]
-        return Dataset(take_rows(self.features, rows), self.labels.take(rows), self.label_names, weights)
+        weights, numbers = (None if part is None else part[rows] for part in (self.weights, self.row_numbers))
+        features, labels = take_rows(self.features, rows), self.labels.take(rows)
+        return Dataset(features, labels, self.label_names, weights, row_numbers=numbers)
 
     def save(self, folder: str | os.PathLike[str]) -> Dataset:
         """Write to a folder that does not exist yet, all or nothing, and open it from there."""
         target = Path(folder)
         with folders.staging(target) as temporary:
             folders.write_arrays(temporary, self.arrays())
+            if self.row_numbers is not None:  # where rows come from is not what they are: no part of the fingerprint
+                folders.write_arrays(temporary, {folders.ROW_NUMBERS: np.asarray(self.row_numbers, np.int64)})
             folders.write_meta(temporary, self)
             folders.publish(temporary, target, self.fingerprint)
         return Dataset.open(target)
@@ -130,4 +135,4 @@ class Dataset:
         if self.folder is not None:
             return Dataset.open, (self.folder,)
         parts = (self.features, self.labels, self.label_names, self.weights, None, dict(self.skipped))
-        return Dataset, (*parts, self.stored_fingerprint, self.columns)
+        return Dataset, (*parts, self.stored_fingerprint, self.columns, self.row_numbers)

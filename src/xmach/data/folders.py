@@ -23,6 +23,7 @@ from xmach.errors import DataFileError, DataFileMissing
 from xmach.types import AnyArray, FloatArray, Rows, SparseRows
 
 FORMAT = 1
+ROW_NUMBERS = "rows"
 _META, _NAMES = "meta.json", "label_names.arrow"
 _STAGED = ".part"
 _LEFT_SECONDS = 24 * 3600.0
@@ -117,7 +118,8 @@ def read(folder: Path, *, in_memory: bool) -> dict[str, Any]:
     try:
         features = read_features(folder, meta["n_features"], in_memory=in_memory)
         labels = read_sparse(folder, "labels", meta["n_labels"], in_memory=in_memory)
-        weights = read_weights(folder, in_memory=in_memory)
+        weights = read_optional(folder, "weights", in_memory=in_memory)
+        row_numbers = read_optional(folder, ROW_NUMBERS, in_memory=in_memory)
         columns = None if meta.get("columns") is None else Columns.from_dict(meta["columns"])  # older folders lack it
         if (folder / _NAMES).exists():
             names = MappedNames(folder / _NAMES)
@@ -132,6 +134,7 @@ def read(folder: Path, *, in_memory: bool) -> dict[str, Any]:
         "skipped": meta["skipped"],
         "stored_fingerprint": meta["fingerprint"],
         "columns": columns,
+        "row_numbers": row_numbers,
     }
 
 
@@ -143,9 +146,9 @@ def read_features(folder: Path, n_features: int, *, in_memory: bool = False) -> 
     return read_sparse(folder, "features", n_features, in_memory=in_memory)
 
 
-def read_weights(folder: Path, *, in_memory: bool = False) -> FloatArray | None:
-    """The weights of the rows in a folder; None where they have none."""
-    path = folder / "weights.npy"
+def read_optional(folder: Path, name: str, *, in_memory: bool = False) -> AnyArray | None:
+    """The weights or the numbers of the rows in a folder; None where they have none."""
+    path = folder / f"{name}.npy"
     return map_array(path, in_memory=in_memory) if path.exists() else None
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -78,9 +80,7 @@ def open_reader(name: str, options: ReadOptions) -> Reader:
 def guess_format(path: str | os.PathLike[str]) -> str:
     """The format of a file, told by its first bytes, the end of its name, or its first line, in this order."""
     source = Path(path)
-    is_gzip(source)  # a file that cannot be opened is told first
-    with source.open("rb") as file:
-        begin = file.read(max(map(len, _MAGIC)))
+    begin = _first_bytes(source, max(map(len, _MAGIC)))
     for magic, name in _MAGIC.items():
         if begin.startswith(magic):
             return name
@@ -107,6 +107,16 @@ def guess_format(path: str | os.PathLike[str]) -> str:
     wanted = "expected a header 'N D K' (xmc) or 'N D' (split), or a row such as '3 1:0.5 7:1.2' (svmlight) "
     wanted += "or '3 | 1:0.5 7' (vw); or name the format"
     raise DataFileError(os.fspath(path), line, f"cannot tell the format from {seen!r}: {wanted}")
+
+
+def _first_bytes(source: Path, n: int) -> bytes:
+    """What a file begins with, unpacked; nothing of a damaged gzip file, which is told as it is read."""
+    packed = is_gzip(source)  # a file that cannot be opened is told first
+    try:
+        with gzip.open(source) if packed else source.open("rb") as file:
+            return bytes(file.read(n))
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        return b""
 
 
 def resolve_format(path: str | os.PathLike[str], name: str) -> str:

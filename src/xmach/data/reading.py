@@ -22,11 +22,11 @@ from xmach.data.lines import ProgressHandler, file_errors
 from xmach.data.names import names_digest
 from xmach.data.npy import NpyAppender, map_array
 from xmach.data.options import Columns, OnError, ReadOptions
-from xmach.data.rows import Batch, Fault, row_order
+from xmach.data.rows import Batch, Fault, RowNumbers, row_order
 from xmach.errors import DataFileError, DataFileMissing, ParameterError
 from xmach.types import AnyArray, TextRows
 
-READER_VERSION = 2  # part of the cache key: raise it when the same file would read differently
+READER_VERSION = 3  # part of the cache key: raise it when the same file would read differently
 _ROWS = 1 << 16  # rows whose labels get their ids at a time
 _NO_INTS = np.zeros(0, np.int64)
 _NO_ROWS = Batch(_NO_INTS, _NO_INTS, _NO_INTS, _NO_INTS, np.zeros(0, np.int32), np.zeros(0, np.float32))
@@ -52,8 +52,8 @@ def read_dataset(
     `n_features`, `n_labels` and `label_names` are those of the model that the rows are for. `columns` says what is
     what in a table, `text` makes rows of its texts, `label_file` holds the labels where a format keeps them apart;
     `with_labels=False` reads rows that need have no labels. With `on_error="skip"` bad rows are dropped and counted
-    in `Dataset.skipped`; a bad header, or a damaged file, is an error all the same. `Dataset.columns` are those that
-    were read, with nothing left open.
+    in `Dataset.skipped`, and `Dataset.row_numbers` says which ones are left; a bad header, or a damaged file, is an
+    error all the same. `Dataset.columns` are those that were read, with nothing left open.
     """
     apart = None if label_file is None else Path(label_file)
     options = ReadOptions(on_error, n_features, n_labels, label_names, columns or Columns(), text, apart, with_labels)
@@ -89,7 +89,8 @@ def _cache_key(source: Path, name: str, options: ReadOptions) -> str:
 def _identity(file: Path) -> list[str | int]:
     with file_errors(file):
         status = file.stat()
-    return [str(file.absolute()), status.st_size, status.st_mtime_ns]
+    # ctime and inode: tools that copy or restore files set the mtime back
+    return [str(file.absolute()), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 def _set_aside(target: Path) -> None:
@@ -104,23 +105,25 @@ def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress
     """Read a file into a folder; the fingerprint of what was read."""
     reader = open_reader(name, options)
     skipped: Counter[str] = Counter()
+    numbers = RowNumbers()
 
     def report(fault: Fault) -> None:
         if options.on_error == "stop" or fault.rows_lost == 0:
             raise DataFileError(fault.file or source, fault.line, fault.message, fault.column)
         skipped[fault.reason] += fault.rows_lost
+        numbers.lose(fault)
 
-    _write_batches(folder, reader.batches(source, report, progress))
+    _write_batches(folder, reader.batches(source, report, progress), numbers)
     _write_label_ids(folder, reader)
     features = folders.read_features(folder, reader.n_features)
     labels = folders.read_sparse(folder, "labels", reader.n_labels)
-    weights = folders.read_weights(folder)
+    weights = folders.read_optional(folder, "weights")
     dataset = Dataset(features, labels, reader.label_names, weights, skipped=dict(skipped), columns=reader.columns)
     folders.write_meta(folder, dataset)
     return dataset.fingerprint
 
 
-def _write_batches(folder: Path, batches: Iterator[Batch]) -> None:
+def _write_batches(folder: Path, batches: Iterator[Batch], numbers: RowNumbers) -> None:
     """The features as they will stay, the labels as the file writes them."""
     with ExitStack() as files:
         opened: dict[str, NpyAppender] = {}
@@ -144,6 +147,11 @@ def _write_batches(folder: Path, batches: Iterator[Batch]) -> None:
                     append("weights", np.float32, np.ones(n_rows, np.float32))
                 given = batch.weights
                 append("weights", np.float32, np.ones(len(batch.lines), np.float32) if given is None else given)
+            found, expected = numbers.of(batch), np.arange(n_rows, n_rows + len(batch.lines))
+            if folders.ROW_NUMBERS in opened or not np.array_equal(found, expected):
+                if folders.ROW_NUMBERS not in opened:  # rows before the first that was skipped
+                    append(folders.ROW_NUMBERS, np.int64, np.arange(n_rows))
+                append(folders.ROW_NUMBERS, np.int64, found)
             n_rows += len(batch.lines)
             if batch.dense is not None:
                 append("features", np.float32, batch.dense)

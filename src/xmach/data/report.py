@@ -104,20 +104,36 @@ class FileReport:
         labels_apart = f", labels in {self.label_file}" if self.label_file else ""
         text = [
             f"{self.file}: format {self.format}{packed}{labels_apart}",
-            f"{self.rows:,} rows, {self.features:,} features, {self.labels:,} labels, {self.nonzeros:,} nonzeros",
+            f"{_count(self.rows, 'row')}, {_count(self.features, 'feature')}, {_count(self.labels, 'label')}, "
+            f"{_count(self.nonzeros, 'nonzero')}",
+        ]
+        text += self._distribution() if self.rows else []
+        text += [str(DataFileError(f.file or self.file, f.line, f.message, f.column)) for f in self.faults]
+        if hidden := self.faults_by_reason.total() - len(self.faults):
+            text.append(f"and {_count(hidden, 'fault')} more")
+        counted = ", ".join(f"{reason} {count:,}" for reason, count in self.faults_by_reason.most_common())
+        text.append("no faults" if self.ok else f"faults: {counted}")
+        return text
+
+    def _distribution(self) -> list[str]:
+        """How labels fall to rows, and rows to labels."""
+        text = [
             f"labels per row: mean {self.labels_per_row_mean:.2f}, max {self.labels_per_row_max:,}",
             f"rows without labels: {self.rows_without_labels:,}; without features: {self.rows_without_features:,}",
             f"rows per label: median {self.rows_per_label_median:g}, max {self.rows_per_label_max:,}; "
             f"labels without rows: {self.labels_without_rows:,}, with one: {self.labels_with_one_row:,}",
-            f"head: 1% of labels have {self.head_1_percent:.1%} of label occurrences, 10% have "
-            f"{self.head_10_percent:.1%}, {self.labels_for_half:,} labels have half",
         ]
-        text += [str(DataFileError(f.file or self.file, f.line, f.message, f.column)) for f in self.faults]
-        if hidden := self.faults_by_reason.total() - len(self.faults):
-            text.append(f"and {hidden:,} faults more")
-        counted = ", ".join(f"{reason} {count:,}" for reason, count in self.faults_by_reason.most_common())
-        text.append("no faults" if self.ok else f"faults: {counted}")
+        if self.label_occurrences:
+            half = f"{_count(self.labels_for_half, 'label')} {'has' if self.labels_for_half == 1 else 'have'} half"
+            text.append(
+                f"head: 1% of labels have {self.head_1_percent:.1%} of label occurrences, 10% have "
+                f"{self.head_10_percent:.1%}, {half}"
+            )
         return text
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def check_file(path: str | os.PathLike[str], format: str = "auto", options: ReadOptions | None = None) -> FileReport:

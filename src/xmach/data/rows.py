@@ -54,7 +54,31 @@ class Batch:
     faults: list[Fault] = field(default_factory=list)
     label_values: FloatArray | None = None  # counts or weights of labels; None: 1 each
     weights: FloatArray | None = None  # (n,) of rows; None: 1 each
+    rows: IntArray | None = None  # (n,) numbers in the file, from 0, where it has no lines; None: see `RowNumbers`
     dense: FloatArray | None = None  # (n, d) instead of sparse features, which then are empty; all batches or none
+
+
+class RowNumbers:
+    """Which rows of the file the good ones are, counted from 0: faults say how many were lost, and on which line."""
+
+    def __init__(self) -> None:
+        self._next = 0  # the number of the first row after the last batch
+        self._lost: list[tuple[int, int]] = []  # line and rows of the faults since then
+
+    def lose(self, fault: Fault) -> None:
+        """Take note of a fault; those of a batch come before it."""
+        self._lost.append((fault.line or 0, fault.rows_lost))
+
+    def of(self, batch: Batch) -> IntArray:
+        """(n,) the numbers of the rows of the next batch."""
+        if batch.rows is not None:
+            return batch.rows
+        lines, lost = np.array(sorted(self._lost), np.int64).reshape(-1, 2).T
+        before = row_offsets(lost)[np.searchsorted(lines, batch.lines)]
+        numbers = self._next + np.arange(len(batch.lines)) + before
+        self._next += len(batch.lines) + int(lost.sum())
+        self._lost.clear()
+        return numbers
 
 
 class Row(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -32,6 +32,8 @@ def encode_targets(y: Any, classes: AnyArray | None = None) -> Targets:
     """Label rows from y; with `classes` given, ids follow those, and labels beyond them get ids beyond."""
     if y is None:
         raise InputError("training requires y to be passed, but the target y is None")
+    if np.ma.is_masked(y):
+        raise InputError("y has masked values, and what is under the mask would count; leave those rows out")
     if sp.issparse(y):
         return _from_matrix(y, "sparse", classes)
     if not hasattr(y, "__array__"):  # no array, Series or DataFrame
@@ -71,13 +73,20 @@ def _from_classes(y: Any, classes: AnyArray | None) -> Targets:
         raise InputError("y is empty: Found array with 0 sample(s)")
     if vector.dtype.kind == "U" and not hasattr(y, "__array__"):
         _refuse_mixed(y)
-    if vector.dtype == object and (lacking := [i for i, label in enumerate(vector) if label is None]):
-        raise InputError(f"y lacks a class in row {lacking[0]} (None); leave the row out, or give it a class")
+    if vector.dtype == object:
+        _refuse_missing(vector)
     try:
         check_classification_targets(vector)
         found, ids = np.unique(vector, return_inverse=True)
     except TypeError as error:
         raise InputError(_MIXED if "not supported between" in str(error) else f"y: {error}") from None
+    except ValueError as error:
+        if "Unknown label type: unknown" not in str(error):
+            raise InputError(f"y: {error}") from None
+        kind = type(vector[0]).__name__
+        raise InputError(
+            f"y has {vector[0]!r} (a {kind}) for row 0; a class is text or a number, of dtype str or int"
+        ) from None
     if classes is not None:
         ids, found = _ids_among(classes, found)[ids], classes
     return Targets(_label_rows(np.arange(len(ids) + 1), ids, len(found)), found, "classes")
@@ -90,6 +99,16 @@ def _refuse_mixed(labels: Iterable[Any]) -> None:
     """NumPy would make text of numbers that come with text: '1' of 1, 'nan' of NaN."""
     if not all(isinstance(label, str) for label in labels):
         raise InputError(_MIXED)
+
+
+def _refuse_missing(vector: AnyArray) -> None:
+    for row, label in enumerate(vector):
+        try:
+            missing = label is None or (not isinstance(label, _COLLECTIONS) and bool(label != label))
+        except TypeError:  # pandas' NA neither equals itself nor differs
+            missing = True
+        if missing:
+            raise InputError(f"y lacks a class in row {row} ({label}); leave the row out, or give it a class")
 
 
 def _label_rows(indptr: IntArray, ids: IntArray, n_labels: int) -> SparseRows:
@@ -120,6 +139,8 @@ def _from_matrix(y: Any, form: Literal["dense", "sparse"], classes: AnyArray | N
 def _from_lists(y: Any, classes: AnyArray | None) -> Targets:
     if any(isinstance(label, _COLLECTIONS) for row in y for label in row):
         raise InputError("y must be a list of label lists; one of the labels is itself a list")
+    if odd := [label for row in y for label in row if not isinstance(label, Hashable)]:
+        raise InputError(f"y has {odd[0]!r} (a {type(odd[0]).__name__}) as a label; a label is text or a number")
     lengths = np.array([len(set(row)) for row in y], np.int64)
     flat = [label for row in y for label in set(row)]
     if not flat and classes is None:

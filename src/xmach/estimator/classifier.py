@@ -13,10 +13,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from xmach.data import Dataset
-from xmach.data.arrays import as_rows, check_structure
+from xmach.data.arrays import as_rows, check_numbers, check_structure
 from xmach.data.targets import Targets, encode_targets
 from xmach.errors import InputError, NotEnoughMemory, ParameterError
-from xmach.estimator.fitting import dataset_of, is_text, predictor_of, stored_names, train_in_memory
+from xmach.estimator.fitting import dataset_of, is_text, predictor_of, stored_names, train_in_memory, with_columns
 from xmach.estimator.settings import executor_of, network_settings, seed_of, wrapped
 from xmach.evaluation import settle
 from xmach.features import HashedText, fit_scaler
@@ -131,6 +131,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             multilabel=targets.multilabel, features=None if text is None else text.to_dict(), fingerprints=False,
             learner=learner,
         )  # fmt: skip
+        job = with_columns(job, None if text is not None else getattr(self, "feature_names_in_", None))
         outcomes = [outcome for _, outcome in sorted(train_in_memory(job, executor).items())]
         self.history_ = [outcome.history for outcome in outcomes]
         self.classes_ = targets.classes
@@ -243,6 +244,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if is_text(X):
             raise InputError("X is a list of texts: give MACHClassifier features='text', or vectorise the texts first")
         check_structure(X)
+        check_numbers(X)
         checked = validate_data(
             self, X, accept_sparse=["csr", "csc"], dtype="numeric", ensure_all_finite=False, reset=first
         )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from xmach.data import Dataset
+from xmach.data import Columns, Dataset
 from xmach.data.targets import Targets
 from xmach.errors import InputError
 from xmach.executors import Board, Executor
@@ -23,6 +24,8 @@ from xmach.types import AnyArray, BucketModel, Rows, take_rows
 
 def is_text(X: Any) -> bool:
     """Whether X is a list, an array or a Series of str."""
+    if hasattr(X, "to_pylist"):  # of Arrow, whose own strings are no str
+        X = X[:1].to_pylist()
     flat = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
     return flat and len(X) > 0 and isinstance(next(iter(X)), str)
 
@@ -67,6 +70,13 @@ def train_in_memory(job: Job, executor: Executor) -> dict[int, Outcome]:
         board.close()
 
 
+def with_columns(job: Job, names: Iterable[str] | None) -> Job:
+    """The job with the columns of a DataFrame in its plan, as if it had been read from a file of such columns."""
+    if names is None:
+        return job
+    return replace(job, plan=replace(job.plan, columns=Columns(features=tuple(map(str, names))).to_dict()))
+
+
 def predictor_of(job: Job, models: Sequence[BucketModel], text: HashedText | None, targets: Targets) -> Predictor:
     """The predictor of trained models; estimator and threshold are still to be settled."""
     return Predictor(
@@ -78,4 +88,5 @@ def predictor_of(job: Job, models: Sequence[BucketModel], text: HashedText | Non
         text=text,
         multilabel=targets.multilabel,
         mean_labels=job.plan.mean_labels,
+        feature_names=None if job.plan.columns is None else tuple(job.plan.columns["features"]),
     )

@@ -18,6 +18,8 @@ from xmach.learners.task import Batch, LabelledRows, Outcome, Task
 from xmach.models.network import sigmoid_in_place, softmax_in_place
 from xmach.types import AnyArray, FloatArray, IntArray, Loss, Progress, Rows, SparseRows, take_rows
 
+_SCORES = ("predict_proba", "decision_function")
+
 
 class Part(NamedTuple):
     """A fitted classifier and the buckets it speaks for, which are its last classes."""
@@ -77,7 +79,8 @@ class SklearnLearner:
     def __post_init__(self) -> None:
         given = self.classifier
         known = isinstance(given, BaseEstimator) and is_classifier(given)
-        if not known or not (hasattr(given, "predict_proba") or hasattr(given, "decision_function")):
+        # asked of the type, too: some know only once fitted, such as a StackingClassifier
+        if not known or not any(hasattr(owner, name) for owner in (given, type(given)) for name in _SCORES):
             raise ParameterError(
                 "learner must be 'network' or a scikit-learn classifier (an object, not its class) with predict_proba "
                 f"or decision_function, got {given!r}"
@@ -136,13 +139,16 @@ class SklearnLearner:
             )
         fitted = clone(self.classifier)
         _draw_seeds(fitted, stream(task.seed, task.repetition, "sklearn", position))
-        fitted.fit(X, y, **({} if weights is None else {str(_weight_argument(fitted)): weights}))
-        columns = class_probabilities(fitted, X[:1]).shape[1]
-        if columns != len(classes):  # such as one score for each pair of classes
-            raise ParameterError(
-                f"learner must give one score a class, but {type(fitted).__name__} gives {columns} for {len(classes)} "
-                "classes; set decision_function_shape='ovr', or choose another"
-            )
+        try:
+            fitted.fit(X, y, **({} if weights is None else {str(_weight_argument(fitted)): weights}))
+        except TypeError as error:
+            if not sp.issparse(X) or "dense data is required" not in str(error):
+                raise
+            name = type(fitted).__name__
+            raise InputError(
+                f"{name} takes no sparse rows: give dense ones (X.toarray()), or choose another learner"
+            ) from None
+        _check_scores(fitted, X[:1], len(classes))
         return fitted
 
     @property
@@ -169,6 +175,25 @@ def class_probabilities(classifier: Any, X: Any) -> AnyArray:
         return softmax_in_place(scores)
     second = sigmoid_in_place(scores)
     return np.stack([1.0 - second, second], axis=1)
+
+
+def _check_scores(fitted: Any, X: Any, n_classes: int) -> None:
+    """Refuse a fitted classifier that does not give one score a class."""
+    name = type(fitted).__name__
+    if not any(hasattr(fitted, scores) for scores in _SCORES):
+        raise ParameterError(f"learner must have {' or '.join(_SCORES)}; {name} with these parameters has neither")
+    shapes = (value for key, value in fitted.get_params().items() if key.endswith("decision_function_shape"))
+    # told by the parameter: three classes make three pairs, so the columns would look right; two have one score
+    if n_classes > 2 and not hasattr(fitted, "predict_proba") and "ovo" in shapes:
+        raise ParameterError(
+            f"learner must give one score a class, but {name} gives one a pair of classes; set "
+            "decision_function_shape='ovr', or choose another"
+        )
+    columns = class_probabilities(fitted, X).shape[1]
+    if columns != n_classes:
+        raise ParameterError(
+            f"learner must give one score a class, but {name} gives {columns} for {n_classes} classes; choose another"
+        )
 
 
 def _copies(rows: LabelledRows, batch: Batch, weighted: bool) -> tuple[IntArray, IntArray, FloatArray | None]:

@@ -6,7 +6,7 @@ import numpy.typing as npt
 
 from xmach.metrics.coverage import Coverage
 from xmach.metrics.labels import TrueLabels, whole_numbers
-from xmach.metrics.propensity import PropensityScored
+from xmach.metrics.propensity import PropensityScored, own_propensities
 from xmach.metrics.sums import CorpusMetric, RankingMetrics
 
 
@@ -71,10 +71,14 @@ def psp_at_k(
     k: int,
     weights: npt.ArrayLike | None = None,
     *,
-    propensities: npt.ArrayLike,
+    propensities: npt.ArrayLike | None = None,
 ) -> float:
-    """Propensity-scored precision: the sum of 1/p over the hits of all rows, over the largest that could be."""
-    return _corpus(f"psp@{k}", PropensityScored(propensities), true, ranked, k, weights)
+    """Propensity-scored precision: the sum of 1/p over the hits of all rows, over the largest that could be.
+
+    Give the `propensities` of the training rows. Without them they are taken from the label counts of `true` itself,
+    with A = 0.55 and B = 1.5: fit to compare rankings of the same rows, not with published figures.
+    """
+    return _corpus(f"psp@{k}", _scored(true, propensities), true, ranked, k, weights)
 
 
 def psndcg_at_k(
@@ -83,10 +87,13 @@ def psndcg_at_k(
     k: int,
     weights: npt.ArrayLike | None = None,
     *,
-    propensities: npt.ArrayLike,
+    propensities: npt.ArrayLike | None = None,
 ) -> float:
-    """Propensity-scored nDCG: the sum of each row's nDCG with gains 1/p, over the largest that could be."""
-    return _corpus(f"psndcg@{k}", PropensityScored(propensities), true, ranked, k, weights)
+    """Propensity-scored nDCG: the sum of each row's nDCG with gains 1/p, over the largest that could be.
+
+    `propensities` as in `psp_at_k`.
+    """
+    return _corpus(f"psndcg@{k}", _scored(true, propensities), true, ranked, k, weights)
 
 
 def coverage_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int) -> float:
@@ -98,6 +105,10 @@ def accuracy(true: TrueLabels, ranked: npt.ArrayLike, weights: npt.ArrayLike | N
     """The share of rows whose prediction, or first ranked id, is a true label; `ranked` is (n,) or (n, m)."""
     ids = whole_numbers(ranked, "ranked ids")
     return _mean("precision", true, ids[:, None] if ids.ndim == 1 else ids, 1, weights)
+
+
+def _scored(true: TrueLabels, given: npt.ArrayLike | None) -> PropensityScored:
+    return PropensityScored(own_propensities(true) if given is None else given)
 
 
 def _mean(name: str, true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None) -> float:

@@ -35,7 +35,7 @@ def find_hits(true: TrueLabels, ranked: npt.ArrayLike, depth: int) -> Hits:
     if pairs.n_rows * _width(pairs) >= 2**63:
         highest = _width(pairs) - 1
         raise InputError(f"true label ids go up to {highest}, too large for {pairs.n_rows} rows: number them from 0")
-    return _match(_distinct(pairs), ids[:, :depth])
+    return _match(distinct(pairs), ids[:, :depth])
 
 
 def _match(pairs: LabelPairs, ids: IntArray) -> Hits:
@@ -55,7 +55,8 @@ def _keys(pairs: LabelPairs) -> IntArray:
     return pairs.rows * _width(pairs) + pairs.ids
 
 
-def _distinct(pairs: LabelPairs) -> LabelPairs:
+def distinct(pairs: LabelPairs) -> LabelPairs:
+    """Each pair once, rows rising and ids rising within them; counts of equal pairs are added up."""
     keys = _keys(pairs)
     if bool((keys[1:] > keys[:-1]).all()):  # most readers sort the ids within a row
         return pairs

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from xmach.errors import InputError
-from xmach.types import AnyArray, IntArray, SparseRows
+from xmach.types import AnyArray, IntArray, SparseRows, TopK
 
 # A sparse (n, K) matrix of labels (also any of SciPy's), the ids of each row, or one class a row.
 TrueLabels: TypeAlias = SparseRows | sparse.sparray | sparse.spmatrix | Sequence[Collection[int]] | AnyArray
@@ -73,6 +73,8 @@ def most_purchased(pairs: LabelPairs) -> LabelPairs:
 
 def whole_numbers(values: Any, what: str) -> IntArray:
     """Values as an array of 64-bit whole numbers; names, fractions and truth values are refused."""
+    if isinstance(values, TopK):
+        raise InputError(f"{what} must be an array of ids, got a whole TopK: give its .ids")
     try:
         array = np.asarray(values)
     except ValueError as error:  # rows of different lengths
@@ -88,6 +90,9 @@ def _from_csr(indptr: AnyArray, indices: AnyArray, values: AnyArray, shape: tupl
     if not np.isfinite(values).all():
         first = int((~np.isfinite(values)).argmax())
         raise InputError(f"the values of true labels must be finite, got {values[first]} in row {rows[first]}")
+    if (values < 0).any():
+        first = int((values < 0).argmax())
+        raise InputError(f"the values of true labels must be at least 0, got {values[first]} in row {rows[first]}")
     pairs = LabelPairs(rows, np.asarray(indices).astype(np.int64), values, *shape)
     return _checked(pairs.choose(values != 0))
 

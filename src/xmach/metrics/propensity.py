@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xmach.errors import InputError
-from xmach.metrics.hits import Hits
+from xmach.metrics.hits import Hits, distinct
+from xmach.metrics.labels import TrueLabels, label_pairs
 from xmach.metrics.scores import discounts, perfect_dcg
 from xmach.metrics.sums import RatioSums
 from xmach.parameters import real, whole
@@ -30,6 +31,12 @@ def propensities(label_counts: npt.ArrayLike, n_rows: int, a: float = 0.55, b: f
     c = max(np.log(whole("n_rows", n_rows, 1)) - 1, 0) * (b + 1) ** a
     chances: DoubleArray = 1 / (1 + c * np.exp(-a * np.log(counts + b)))
     return chances
+
+
+def own_propensities(true: TrueLabels) -> DoubleArray:
+    """The propensities of the labels that occur, as if the rows evaluated on were those of training."""
+    pairs = distinct(label_pairs(true))
+    return propensities(np.bincount(pairs.ids), max(1, pairs.n_rows))
 
 
 class PropensityScored:

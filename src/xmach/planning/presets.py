@@ -16,8 +16,6 @@ class Preset:
     n_features: int
     n_labels: int
     train_rows: int
-    test_rows: int
-    formats: str  # how the public download comes
     repetitions: MappingProxyType[int, int]  # R for each B that the paper reports, its main result first
     hidden: tuple[int, ...]
     loss: str
@@ -28,7 +26,6 @@ class Preset:
     learning_rate: float = 1e-3
     scaling: str = "none"  # raw features, as in the reference code
     estimator: str = "mean"
-    text: bool = False
 
     @property
     def n_buckets(self) -> int:
@@ -44,7 +41,6 @@ def _pairs(*pairs: tuple[int, int]) -> MappingProxyType[int, int]:
     return MappingProxyType(dict(pairs))
 
 
-_XMC = "xmc (one file) or split (features and labels apart)"
 _OPEN = "epochs and batch size"
 
 PRESETS: MappingProxyType[str, Preset] = MappingProxyType(
@@ -52,30 +48,30 @@ PRESETS: MappingProxyType[str, Preset] = MappingProxyType(
         preset.name: preset
         for preset in (
             Preset(
-                "odp", 422_713, 105_033, 1_084_404, 493_014, "vw", _pairs((32, 25), (4, 50)), (), "softmax", 10, 512,
+                "odp", 422_713, 105_033, 1_084_404, _pairs((32, 25), (4, 50)), (), "softmax", 10, 512,
                 "accuracy 15.446 % (B = 32, R = 25)", _OPEN,
             ),
             Preset(
-                "imagenet", 6_144, 21_841, 12_777_062, 1_419_674, "vw", _pairs((512, 20)), (), "softmax", 5, 512,
+                "imagenet", 6_144, 21_841, 12_777_062, _pairs((512, 20)), (), "softmax", 5, 512,
                 "accuracy 10.675 %", _OPEN,
             ),
             Preset(
-                "wiki10-31k", 101_938, 30_938, 14_146, 6_616, _XMC, _pairs((2000, 32), (1000, 32)), (500, 500), "bce",
+                "wiki10-31k", 101_938, 30_938, 14_146, _pairs((2000, 32), (1000, 32)), (500, 500), "bce",
                 60, 100, "P@1 85.44 % (B = 1000: 84.74 %)",
             ),
             Preset(
-                "delicious-200k", 782_585, 205_443, 196_606, 100_095, _XMC, _pairs((5000, 32), (1000, 32)), (500, 500),
+                "delicious-200k", 782_585, 205_443, 196_606, _pairs((5000, 32), (1000, 32)), (500, 500),
                 "bce", 20, 1000, "P@1 43.66 %",
             ),
             Preset(
-                "amazon-670k", 135_909, 670_091, 490_449, 153_025, _XMC, _pairs((10_000, 32), (5000, 32)), (500, 500),
+                "amazon-670k", 135_909, 670_091, 490_449, _pairs((10_000, 32), (5000, 32)), (500, 500),
                 "bce", 40, 1000, "P@1 41.41 % (B = 5000: 40.64 %)",
             ),
             Preset(
-                "amazon-search", 80_000, 49_462_358, 70_301_491, 20_000, "csv of query, products, sessions",
+                "amazon-search", 80_000, 49_462_358, 70_301_491,
                 _pairs((20_000, 32), (10_000, 32)), (2000,), "bce", 10, 1000,
                 "weighted recall@100 65.41 % (B = 10,000: 64.19 %)",
-                "batch size; one hidden layer of 2,000, which gives the paper's number of parameters", text=True,
+                "batch size; one hidden layer of 2,000, which gives the paper's number of parameters",
             ),
         )
     }

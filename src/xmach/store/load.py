@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from xmach.errors import ModelIncomplete, ModelMissing
 from xmach.features import HashedText
@@ -44,7 +45,15 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
         threshold=None if manifest is None else manifest["threshold"],
         multilabel=plan.multilabel,
         mean_labels=plan.mean_labels,
+        feature_names=_feature_names(plan.columns),
     )
+
+
+def _feature_names(columns: dict[str, Any] | None) -> tuple[str, ...] | None:
+    """The columns of numbers by name; None where there were none, or a table without a header numbered them."""
+    if columns is None or not columns["header"] or not columns["features"]:
+        return None
+    return tuple(columns["features"])
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -133,6 +133,8 @@ def check_training_memory(job: Job, workers: int, models_held: int) -> None:
 
 def _check_rows(data: Dataset) -> None:
     """Refuse what nothing can be learnt from."""
+    if data.weights is not None and not np.any(data.weights):
+        raise InputError("the weights of all rows are zero: there is nothing to learn from")
     for count, what in ((data.n_rows, "rows"), (data.n_features, "features"), (data.labels.nnz, "labels in any row")):
         if count == 0:
             raise InputError(f"there are no {what} to train on")

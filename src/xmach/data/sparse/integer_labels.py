@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from xmach.data.options import ReadOptions
+from xmach.data.reader_labels import ids_by_name
 from xmach.data.rows import RowError
 from xmach.data.tally import Tally
 from xmach.types import Int32Array, IntArray
@@ -74,7 +75,6 @@ class IntegerLabels:
     def _known_ids(self, distinct: IntArray) -> IntArray:
         """The ids that the model gives to labels; -1 where it knows none."""
         if self._options.label_names is not None:
-            ids = {name: i for i, name in enumerate(self._options.label_names)}
-            return np.array([ids.get(str(label), -1) for label in distinct.tolist()], np.int64)
+            return ids_by_name(map(str, distinct.tolist()), self._options.label_names)
         known = self._options.n_labels or 0
         return np.where((distinct >= 0) & (distinct < known), distinct, -1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,34 +15,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from xmach.data.arrays import as_rows, check_structure
-from xmach.data.lines import ProgressHandler, file_errors
+from xmach.data.lines import ProgressHandler, file_errors, is_gzip
 from xmach.data.options import ReadOptions
+from xmach.data.reader_labels import LabelsById
 from xmach.data.rows import Batch, Fault, FaultHandler, row_offsets
 from xmach.errors import DataFileError, InputError
-from xmach.types import BoolArray, Int32Array, IntArray, SparseRows, row_batches
+from xmach.types import BoolArray, SparseRows, row_batches
 
 _ROWS = 1 << 16
 _PARTS = {"format.npy", "shape.npy", "data.npy"}
 
 
-class NpzReader:
+class NpzReader(LabelsById):
     """Reads one matrix of features and one of labels."""
-
-    columns = None  # no table
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self.n_features = 0
         self.n_labels = options.known_labels or 0
-
-    @property
-    def label_names(self) -> Sequence[str] | None:
-        """The given names; the files have none."""
-        return self._options.label_names
-
-    def label_ids(self, labels: IntArray) -> Int32Array:
-        """Labels are their ids."""
-        return labels.astype(np.int32)
 
     def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
         """The rows that are good in both files."""
@@ -105,6 +95,8 @@ def _report_rows(path: Path, matrix: Any, what: str, report: FaultHandler) -> Bo
 
 def _matrix(path: Path) -> Any:
     """The matrix in a file; nothing is ever unpickled."""
+    if is_gzip(path):
+        raise DataFileError(path, None, "gzip'd, but npz is compressed in itself: unzip the file first")
     with file_errors(path):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -125,10 +117,12 @@ def _batch(features: SparseRows, labels: SparseRows, start: int, good: BoolArray
     if not good.all():
         kept = np.flatnonzero(good)
         features, labels = features.take(kept), labels.take(kept)
+    numbers = start + np.flatnonzero(good)
     stored = labels.values != 0
     values = labels.values[stored]
     return Batch(
-        lines=start + np.flatnonzero(good),
+        lines=numbers,
+        rows=numbers,
         label_counts=np.diff(row_offsets(stored)[labels.indptr]),
         labels=labels.indices[stored].astype(np.int64),
         feature_counts=np.diff(features.indptr),

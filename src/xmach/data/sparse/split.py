@@ -8,20 +8,18 @@ and a bad row in either is left out of both. A label's value is its count or wei
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-
-import numpy as np
 
 from xmach._kernels.parse import BARE
 from xmach.data.lines import Chunk, ProgressHandler, line_chunks
 from xmach.data.options import ReadOptions
+from xmach.data.reader_labels import LabelsById
 from xmach.data.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row, RowError
 from xmach.data.sparse.exact import line_text, parse_line
 from xmach.data.sparse.fast import RowParser
 from xmach.data.sparse.side_by_side import Lane, join
 from xmach.data.sparse.xmc import BAD_HEADER, header_numbers
-from xmach.types import Int32Array, IntArray
 
 _HEADER = re.compile(r"[ \t]*[+-]?[0-9]+[ \t]+[+-]?[0-9]+[ \t]*")
 
@@ -109,10 +107,8 @@ class SplitFile:
         return Chunk(chunk.first_line, b"".join(raw + b"\n" for raw in lines[:n_kept]))
 
 
-class SplitReader:
+class SplitReader(LabelsById):
     """Reads both files; sizes are known once the first batch is there."""
-
-    columns = None  # no table
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -128,15 +124,6 @@ class SplitReader:
     def n_labels(self) -> int:
         """K; without a label file, that of the model."""
         return (self._options.known_labels or 0) if self._labels is None else self._labels.n_columns
-
-    @property
-    def label_names(self) -> Sequence[str] | None:
-        """The given names; the files have none."""
-        return self._options.label_names
-
-    def label_ids(self, labels: IntArray) -> Int32Array:
-        """Labels are their ids."""
-        return labels.astype(np.int32)
 
     def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
         """The rows that are good in both files; faults are reported in order of rows."""

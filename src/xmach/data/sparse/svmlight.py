@@ -8,17 +8,16 @@ a feature that its training file lacks: say how many there are when training (`n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from xmach._kernels.parse import ANY_INTEGER, PLAIN
-from xmach.data.lines import ProgressHandler, first_line, line_chunks
+from xmach.data.lines import ProgressHandler, first_line
 from xmach.data.options import ReadOptions
 from xmach.data.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row
 from xmach.data.sparse.exact import line_text, parse_line
-from xmach.data.sparse.fast import RowParser
-from xmach.data.sparse.integer_labels import IntegerLabels, integer_label
-from xmach.types import Int32Array, IntArray
+from xmach.data.sparse.headerless import HeaderlessReader
+from xmach.data.sparse.integer_labels import integer_label
 
 _ROW = re.compile(rb"([0-9+.,-]+|[0-9]+:[^ \t]+|(?=[ \t]))([ \t]+[^ \t:]+:[^ \t]*)*[ \t]*")
 _LABELS = re.compile(rb"[+-]?[0-9]+(\.0*)?(,[+-]?[0-9]+(\.0*)?)*[ \t]*")
@@ -51,50 +50,16 @@ class SvmlightRules:
         return parse_line(line_text(content), self, integer_label)
 
 
-class SvmlightReader:
+class SvmlightReader(HeaderlessReader):
     """Reads one file; sizes and label ids are known when all batches are through."""
 
-    columns = None  # no table
-
     def __init__(self, options: ReadOptions) -> None:
-        self._options = options
-        self._labels = IntegerLabels(options)
-        self._n_features = 0
-
-    @property
-    def n_features(self) -> int:
-        """The model's width, or one more than the largest index."""
-        return self._n_features if self._options.n_features is None else self._options.n_features
-
-    @property
-    def n_labels(self) -> int:
-        """The model's labels and those it does not know."""
-        return self._labels.n_labels
-
-    @property
-    def label_names(self) -> Sequence[str] | None:
-        """The labels as text."""
-        return self._labels.names
-
-    def label_ids(self, labels: IntArray) -> Int32Array:
-        """The ids of labels: those of the model's, then the others in numerical order."""
-        return self._labels.ids(labels)
+        super().__init__(options, SvmlightRules(options.n_features), "expected rows such as '3 1:0.5 7:1.2'")
 
     def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""
-        parser = RowParser(SvmlightRules(self._options.n_features))
         self._refuse_header(path, report)
-        empty = True
-        for chunk in line_chunks(path, progress):
-            for batch in parser.parse(chunk):
-                empty = empty and not (len(batch.lines) or batch.faults)
-                for fault in batch.faults:
-                    report(fault)
-                self._labels.add(batch.labels)
-                self._n_features = max(self._n_features, int(batch.features.max(initial=-1)) + 1)
-                yield batch
-        if empty:
-            report(Fault(1, "empty file", "empty file; expected rows such as '3 1:0.5 7:1.2'", rows_lost=0))
+        yield from super().batches(path, report, progress)
 
     @staticmethod
     def _refuse_header(path: Path, report: FaultHandler) -> None:

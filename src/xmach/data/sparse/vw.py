@@ -10,16 +10,14 @@ several as `1,7,3`; a row without one is to be answered. There are no comments.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from xmach.data.lines import ProgressHandler, line_chunks
+from xmach.data.lines import ProgressHandler
 from xmach.data.options import ReadOptions
 from xmach.data.rows import Batch, Fault, FaultHandler
-from xmach.data.sparse.fast import RowParser
-from xmach.data.sparse.integer_labels import IntegerLabels
+from xmach.data.sparse.headerless import HeaderlessReader
 from xmach.data.sparse.vw_rows import EXPECTED, VwRules
-from xmach.types import Int32Array, IntArray
 
 _HEAD = re.compile(rb"([+-]?[0-9][0-9+.,-]*[ \t]+([0-9.eE+-]+[ \t]+)?)?('[^ \t|]*)?[ \t]*\|")
 
@@ -29,53 +27,25 @@ def looks_like_vw(content: bytes) -> bool:
     return _HEAD.match(content) is not None
 
 
-class VwReader:
+class VwReader(HeaderlessReader):
     """Reads one file; sizes and label ids are known when all batches are through."""
 
-    columns = None  # no table
-
     def __init__(self, options: ReadOptions) -> None:
-        self._options = options
-        self._labels = IntegerLabels(options)
         self._rules = VwRules(options.n_features)
-        self._largest = -1  # column so far
+        super().__init__(options, self._rules, EXPECTED)
 
     @property
     def n_features(self) -> int:
         """The model's width; otherwise 2^18 where anything was hashed, or one more than the largest number."""
-        if self._options.n_features is not None:
-            return self._options.n_features
-        return self._rules.width if self._rules.hashed else self._largest + 1
-
-    @property
-    def n_labels(self) -> int:
-        """The model's labels and those it does not know."""
-        return self._labels.n_labels
-
-    @property
-    def label_names(self) -> Sequence[str] | None:
-        """The labels as text."""
-        return self._labels.names
-
-    def label_ids(self, labels: IntArray) -> Int32Array:
-        """The ids of labels: those of the model's, then the others in numerical order."""
-        return self._labels.ids(labels)
+        return self._rules.width if self._rules.hashed else super().n_features
 
     def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""
-        parser, empty, told = RowParser(self._rules), True, False
-        for chunk in line_chunks(path, progress):
-            for batch in parser.parse(chunk):
-                empty = empty and not (len(batch.lines) or batch.faults)
-                for fault in batch.faults:
-                    report(fault)
-                self._labels.add(batch.labels)
-                self._largest = max(self._largest, int(batch.features.max(initial=-1)))
-                if self._rules.hashed and self._largest >= self._rules.width and not told:
-                    told = True
-                    message = f"names are hashed into {self._rules.width} columns, but there is a feature "
-                    message += f"{self._largest}: say how many features there are (n_features)"
-                    report(Fault(None, "numbers beyond hashed names", message, rows_lost=0))
-                yield batch
-        if empty:
-            report(Fault(1, "empty file", f"empty file; {EXPECTED}", rows_lost=0))
+        told = False
+        for batch in super().batches(path, report, progress):
+            if self._rules.hashed and self._largest >= self._rules.width and not told:
+                told = True
+                message = f"names are hashed into {self._rules.width} columns, but there is a feature "
+                message += f"{self._largest}: say how many features there are (n_features)"
+                report(Fault(None, "numbers beyond hashed names", message, rows_lost=0))
+            yield batch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +11,11 @@ import numpy as np
 from xmach._kernels.parse import PLAIN
 from xmach.data.lines import Chunk, ProgressHandler, line_chunks, line_content
 from xmach.data.options import ReadOptions
+from xmach.data.reader_labels import LabelsById
 from xmach.data.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row, RowError, whole_number
 from xmach.data.sparse.exact import BLANK, line_text, parse_line
 from xmach.data.sparse.fast import RowParser
 from xmach.data.sparse.svmlight import looks_like_svmlight
-from xmach.types import Int32Array, IntArray
 
 _HEADER = re.compile(r"[ \t]*[+-]?[0-9]+([ \t]+[+-]?[0-9]+){2}[ \t]*")
 BAD_HEADER = "bad header"
@@ -66,15 +66,13 @@ class XmcRules:
         return label
 
 
-class XmcReader:
+class XmcReader(LabelsById):
     """Reads one file; sizes are known once the first batch is there.
 
     Every data line counts towards the header's N, also one that is dropped, so that a bad row under `skip` is not
     told a second time as a row too few; a blank line inside the data may count or not. A header that still disagrees
     with its rows is a bad header, which is never skipped.
     """
-
-    columns = None  # no table
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -92,15 +90,6 @@ class XmcReader:
     def n_labels(self) -> int:
         """K; 0 where the header cannot be read."""
         return 0 if self._n_expected is None else self._rules.n_labels
-
-    @property
-    def label_names(self) -> Sequence[str] | None:
-        """The given names; the file has none."""
-        return self._options.label_names
-
-    def label_ids(self, labels: IntArray) -> Int32Array:
-        """Labels are their ids."""
-        return labels.astype(np.int32)
 
     def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""

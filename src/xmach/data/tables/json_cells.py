@@ -75,7 +75,7 @@ class JsonCells:
             return None
         if role == "text" and isinstance(value, str):
             return _encodable(name, value)
-        if role == "number" and isinstance(value, int | float) and not isinstance(value, bool):
+        if role == "number" and isinstance(value, int | float):  # true is 1, as in arrays
             try:
                 return float(value)
             except OverflowError:

@@ -24,6 +24,9 @@ from xmach.data.tables.json_cells import JsonCells
 from xmach.data.tables.reader import CHUNK_BYTES, TableBlock, TableReader
 
 
+_EXPECTED = "JSON lines are expected, one object a line"
+
+
 class JsonLinesReader(TableReader):
     """Reads one file. The first labels in it say whether labels are text, whole numbers, or lists of these."""
 
@@ -35,6 +38,9 @@ class JsonLinesReader(TableReader):
     def _blocks(self, path: Path, report: FaultHandler, progress: ProgressHandler | None) -> Iterator[TableBlock]:
         empty = True
         for chunk in line_chunks(path, progress, CHUNK_BYTES):
+            if empty and (fault := _not_lines(chunk)) is not None:
+                report(fault)
+                return
             if self._cells is None and (found := _first_object(chunk)) is not None:
                 line, keys = found
                 if not self._settle(keys, line, report):
@@ -50,9 +56,9 @@ class JsonLinesReader(TableReader):
             else:
                 yield block
         if empty:
-            report(Fault(1, "empty file", "empty file; expected one JSON object a line", rows_lost=0))
+            report(Fault(1, "empty file", f"empty file; {_EXPECTED}", rows_lost=0))
         elif self._cells is None:
-            report(Fault(1, "no rows", "no line is a JSON object", rows_lost=0))
+            report(Fault(None, "no rows", f"no line is a JSON object; {_EXPECTED}", rows_lost=0))
 
     def _quick(self, chunk: Chunk) -> TableBlock | None:
         """The rows of a chunk; None where anything is wrong or unusual."""
@@ -118,6 +124,41 @@ def _first_object(chunk: Chunk) -> tuple[int, list[str]] | None:
     return None
 
 
+def _not_lines(chunk: Chunk) -> Fault | None:
+    """The fault of a file that begins with one list of all rows, or with a value that is spread over lines.
+
+    The lines of such a file may happen to be objects, so nothing of it is read.
+    """
+    text = chunk.data.decode("utf-8", "replace")
+    start = len(text) - len(text.lstrip())
+    what = None
+    if text.startswith("[", start):
+        what = "one JSON list of all rows"
+    elif start < len(text) and _spread_over_lines(text, start):
+        what = "JSON that is spread over lines"
+    line = chunk.first_line + text.count("\n", 0, start)
+    return None if what is None else Fault(line, "no JSON lines", f"{what} is not read: {_EXPECTED}", rows_lost=0)
+
+
+def _spread_over_lines(text: str, start: int) -> bool:
+    """Whether a JSON value begins here and ends on a later line."""
+    first_end = text.index("\n", start)
+    try:
+        json.loads(text[start:first_end])
+    except json.JSONDecodeError as error:
+        if error.pos < first_end - start:  # wrong before its end, so what follows cannot make it right
+            return False
+    except (ValueError, RecursionError):
+        return False
+    else:
+        return False
+    try:
+        _, stop = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return False
+    return stop > first_end
+
+
 class _Pairs(list[tuple[str, Any]]):
     """The keys and values of an object in their order, so that keys given twice can be told, and it from a list."""
 
@@ -137,6 +178,5 @@ def _parse(raw: bytes) -> list[tuple[str, Any]]:
     except (ValueError, RecursionError) as error:  # a number of thousands of digits; lists in lists in lists
         raise RowError("bad JSON", f"JSON that cannot be read: {error}") from None
     if not isinstance(value, _Pairs):
-        hint = "; one JSON list of all rows is not read" if isinstance(value, list) else ""
-        raise RowError("no JSON object", f'expected an object such as {{"text": ...}}, got {text[:40]!r}{hint}')
+        raise RowError("no JSON object", f'expected an object such as {{"text": ...}}, got {text[:40]!r}')
     return value

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 
 from xmach.data.lines import ProgressHandler, is_gzip
 from xmach.data.options import ReadOptions
-from xmach.data.rows import Fault, FaultHandler, RowError
+from xmach.data.rows import Batch, Fault, FaultHandler, RowError
 from xmach.data.tables import parquet_rows as own
 from xmach.data.tables.cells import BadRows, LabelCells, label_cells, weights
 from xmach.data.tables.reader import Features, TableBlock, TableReader
@@ -101,7 +102,8 @@ class ParquetReader(TableReader):
                 raise RowError("bad header", message)
         if self._options.known_labels is None:
             self._labels = StringLabels(sizes.label_names, sizes.n_labels)
-        return {field.name: field.type for field in expected}
+        unread = () if self._options.with_labels else (own.LABELS, own.LABEL_VALUES, own.WEIGHT)
+        return {field.name: field.type for field in expected if field.name not in unread}
 
     def _type(self, name: str, found: pa.DataType) -> pa.DataType:
         """The type to read a column of a table as; raises RowError."""
@@ -116,6 +118,10 @@ class ParquetReader(TableReader):
             raise RowError("wrong type", f"column {name!r} holds {found}, expected {wanted}{hint}")
         return kind
 
+    def _batch(self, block: TableBlock) -> Batch:
+        batch = super()._batch(block)
+        return replace(batch, rows=batch.lines)
+
     def _features(self, block: TableBlock, bad: BadRows) -> Features | pa.StringArray:
         if self._own is None:
             return super()._features(block, bad)
@@ -124,17 +130,17 @@ class ParquetReader(TableReader):
         return own.sparse_features(block.columns[own.INDICES], block.columns[own.VALUES], self._own.n_features, bad)
 
     def _weights(self, block: TableBlock, bad: BadRows) -> FloatArray | None:
-        if self._own is None or not self._own.weights:
+        if self._own is None:
             return super()._weights(block, bad)
-        return weights(own.WEIGHT, block.columns[own.WEIGHT], bad)
+        return weights(own.WEIGHT, block.columns[own.WEIGHT], bad) if own.WEIGHT in block.columns else None
 
     def _label_cells(self, block: TableBlock, bad: BadRows) -> LabelCells:
-        if self._own is None:
+        if self._own is None or own.LABELS not in block.columns:
             return super()._label_cells(block, bad)
         return label_cells(own.LABELS, block.columns[own.LABELS], None, bad, empty_ok=True)
 
     def _label_values(self, block: TableBlock, labels: LabelCells, bad: BadRows) -> FloatArray | None:
-        if self._own is None or not self._own.label_values:
+        if self._own is None or own.LABEL_VALUES not in block.columns:
             return None
         return own.label_values(block.columns[own.LABEL_VALUES], labels.counts, bad)
 
@@ -146,6 +152,8 @@ def _as_text(found: pa.DataType) -> pa.DataType | None:
 def _as_number(found: pa.DataType) -> pa.DataType | None:
     if _any_of(found, "is_integer", "is_floating"):
         return found
+    if pa.types.is_boolean(found):  # as in arrays and DataFrames: true is 1
+        return pa.uint8()
     return pa.float64() if _any_of(found, "is_decimal", "is_null") else None
 
 
@@ -170,7 +178,7 @@ def _any_of(found: pa.DataType, *tests: str) -> bool:
 def _check_ends(path: Path) -> None:
     """A Parquet file begins and ends with its mark; the end is what a file that was cut off lacks."""
     if is_gzip(path):
-        raise DataFileError(path, None, "gzip'd, which Parquet is not read as: unpack it; it is packed inside already")
+        raise DataFileError(path, None, "gzip'd, but Parquet is compressed in itself: unzip the file first")
     with path.open("rb") as file:
         begin = file.read(len(MAGIC))
         size = file.seek(0, os.SEEK_END)

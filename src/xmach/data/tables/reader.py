@@ -13,14 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xmach.data.lines import ProgressHandler
-from xmach.data.options import Columns, ReadOptions
+from xmach.data.options import ReadOptions
+from xmach.data.reader_labels import LabelsByTable
 from xmach.data.rows import Batch, Fault, FaultHandler, RowError
 from xmach.data.tables.cells import BadRows, LabelCells, label_cells, numbers, texts, weights
-from xmach.data.tables.columns import resolve_columns
+from xmach.data.tables.columns import columns_to_read, resolve_columns
 from xmach.data.tables.string_labels import StringLabels
 from xmach.errors import ParameterError
 from xmach.types import FloatArray, Int32Array, IntArray
 
+_TEXTS = 4096  # made into features at a time
 CHUNK_BYTES = 1 << 22  # of text formats: pyarrow's parsers cost a tenth of a millisecond a call
 
 
@@ -49,7 +51,7 @@ class Features(NamedTuple):
     dense: FloatArray | None = None  # (n, d); the others are then empty
 
 
-class TableReader(ABC):
+class TableReader(LabelsByTable, ABC):
     """Reads one table; label ids are known when all batches are through.
 
     Rows are text columns made into features by `options.text`, or columns of numbers, which stay dense. Without
@@ -58,8 +60,8 @@ class TableReader(ABC):
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._labels = StringLabels(options.label_names, options.known_labels)
-        self.columns: Columns = options.columns  # with nothing left open once the first batch is there
+        self._labels: StringLabels = StringLabels(options.label_names, options.known_labels)
+        self.columns = columns_to_read(options)  # with nothing left open once the first batch is there
         text = options.text
         if text is not None and options.columns.text and options.n_features not in (None, text.n_features):
             raise ParameterError(f"n_features is {options.n_features} but the text makes {text.n_features}")
@@ -70,20 +72,6 @@ class TableReader(ABC):
         if self.columns.text:
             return 0 if self._options.text is None else self._options.text.n_features
         return len(self.columns.features)
-
-    @property
-    def n_labels(self) -> int:
-        """The model's labels and those it does not know."""
-        return self._labels.n_labels
-
-    @property
-    def label_names(self) -> Sequence[str] | None:
-        """The labels by their ids; None if the model calls them by their ids and no others were seen."""
-        return self._labels.names
-
-    def label_ids(self, labels: IntArray) -> Int32Array:
-        """The ids of labels, which batches number by first sight."""
-        return self._labels.ids(labels)
 
     def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""
@@ -152,8 +140,14 @@ class TableReader(ABC):
         if self._options.text is None:
             some = np.asarray(pc.not_equal(pc.utf8_trim_whitespace(found), ""))
             return Features(some.astype(np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
-        rows = self._options.text.transform(found.to_pylist())
-        return Features(np.diff(rows.indptr), rows.indices, rows.values)
+        transform = self._options.text.transform
+        slices = [found.slice(start, _TEXTS) for start in range(0, max(len(found), 1), _TEXTS)]
+        rows = [transform(part.to_pylist()) for part in slices]  # some at a time: Python's strings are large
+        return Features(
+            np.concatenate([np.diff(part.indptr) for part in rows]),
+            np.concatenate([part.indices for part in rows]),
+            np.concatenate([part.values for part in rows]),
+        )
 
     def _weights(self, block: TableBlock, bad: BadRows) -> FloatArray | None:
         name = self.columns.weight

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xmach.data.reader_labels import ids_by_name
 from xmach.types import Int32Array, IntArray
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,999}")  # Python refuses to compute with some thousands of digits
@@ -74,8 +75,7 @@ class StringLabels:
     def _known_ids(self, seen: list[str]) -> Int32Array:
         """The ids that known labels have; -1 for new ones."""
         if self._known_names is not None:
-            known = {name: i for i, name in enumerate(self._known_names)}
-            return np.array([known.get(name, -1) for name in seen], np.int32)
+            return ids_by_name(seen, self._known_names).astype(np.int32)
         if not self._n_known:
             return np.full(len(seen), -1, np.int32)
         bound = self._n_known
