@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 
 from benchmarks import executors, learners, memory, reading
-from benchmarks.paper import multilabel, theory
+from benchmarks.paper import multilabel, presets, theory
 
 BENCHMARKS = {
     "multilabel": multilabel.main,
     "executors": executors.main,
     "learners": learners.main,
     "memory": memory.main,
+    "presets": presets.main,
     "reading": reading.main,
     "theory": theory.main,
 }

@@ -35,13 +35,13 @@ def main() -> None:
     results = [measure(preset) for preset in PRESETS.values()]
     rows = [
         [
-            result["preset"], result["network"], f"{result['step_ms']:.0f} ms", f"{result['hours']:.1f} h",
-            f"{result['total_hours']:,.0f} h", human_bytes(result["training_bytes"]),
-            human_bytes(result["model_bytes"]),
+            result["preset"], result["network"], f"{result['step_ms']:.0f} ms", f"{result['hours']:.2f} h",
+            f"{result['total_hours']:,.1f} h", human_bytes(result["training_bytes"]),
+            human_bytes(result["data_bytes"]), human_bytes(result["model_bytes"]),
         ]
         for result in results
     ]  # fmt: skip
-    header = ["preset", "network", "step", "one repetition", "all R", "memory, one at a time", "model"]
+    header = ["preset", "network", "step", "one repetition", "all R", "memory, one at a time", "mapped rows", "model"]
     write_results("presets", results, table(header, rows))
 
 
@@ -62,14 +62,15 @@ def measure(preset: Preset) -> dict[str, Any]:
     step_seconds = statistics.median(seconds[2:])
     hours = step_seconds * preset.epochs * preset.train_rows / preset.batch_size / 3600
     shape = Shape(preset.n_labels, preset.n_features, preset.hidden, B, R)
-    size = DataSize(preset.train_rows, values, labels)
+    memory = training_memory(shape, DataSize(preset.train_rows, values, labels), preset.batch_size)
     return {
         "preset": preset.name,
         "network": "-".join(map(str, shape.widths)),
         "step_ms": 1000 * step_seconds,
         "hours": hours,
         "total_hours": R * hours,
-        "training_bytes": training_memory(shape, size, preset.batch_size, 1).total,
+        "training_bytes": memory.parent + memory.repetition,
+        "data_bytes": memory.data,
         "model_bytes": shape.model_bytes,
     }
 
@@ -79,10 +80,12 @@ def _rows(preset: Preset, values: int, labels: int, n_buckets: int) -> LabelledR
     rng = np.random.default_rng(0)
     n = (STEPS + 2) * preset.batch_size
     if values == preset.n_features:
-        columns = np.tile(np.arange(values), (n, 1))
-    else:
-        columns = np.minimum(rng.zipf(1.2, (n, values)) - 1, 2**40) % preset.n_features
-    features = _sparse([np.unique(row) for row in columns], preset.n_features)
+        columns = [np.arange(values)] * n
+    else:  # as likely as 1/rank, so many distinct ones a row
+        draws = (preset.n_features ** rng.random((n, 4 * values))).astype(np.int64) - 1
+        distinct = [np.unique(row) for row in draws]
+        columns = [np.sort(rng.choice(row, min(values, len(row)), replace=False)) for row in distinct]
+    features = _sparse(columns, preset.n_features)
     chosen = rng.integers(0, preset.n_labels, (n, labels))
     hashes = UniversalHashes.draw(preset.n_labels, n_buckets, 1, 0)
     true = _sparse([np.unique(row) for row in chosen], preset.n_labels)
