@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from xmach import MACHClassifier, load
+from xmach.errors import InputError
 
 RNG = np.random.default_rng(0)
 Y = np.repeat(np.arange(6), 10)
@@ -211,15 +212,43 @@ def test_other_forms_work_as_float32_would(form: str, tmp_path: Path) -> None:
 
 def test_truth_values_work() -> None:
     given = WHOLE > 6
-    assert (
-        MACHClassifier(**SMALL).fit(given, Y).predict(given)
-        == MACHClassifier(**SMALL).fit(given * 1, Y).predict(given * 1)
-    ).all()
+    answered = MACHClassifier(**SMALL).fit(given, Y).top_k(given, 3)
+    expected = MACHClassifier(**SMALL).fit(given * 1, Y).top_k(given * 1, 3)
+    assert (answered.ids == expected.ids).all()
+    assert (answered.scores == expected.scores).all()
 
 
-def test_words_are_refused_with_advice() -> None:
-    with pytest.raises(ValueError, match=r"(?i)text|string|convert"):
-        MACHClassifier(**SMALL).fit(np.full((60, 2), "word"), Y)
+DAYS = np.datetime64("2020-01-01") + np.arange(480).reshape(60, 8)
+
+
+@every_door
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.full((60, 8), "word"), "got an array of text: .*features='text'"),
+        (WHOLE.astype(str), r"got an array of text: X\.astype\(float\)"),  # refused, though they are numbers
+        (pd.DataFrame(X).assign(title="hi"), "got the text 'hi' in column 'title', row 0; .*features='text'"),
+        (np.ma.masked_array(X, mask=X > 3), "X has masked values"),
+        (DAYS, "got dates or times in column 0"),
+        (DAYS - DAYS[0], "got dates or times in column 0"),
+        (pd.DataFrame(X).assign(when=DAYS[:, 0]), "got dates or times in column 'when'"),
+    ],
+    ids=["words", "numbers as str", "text column", "masked", "dates", "times", "date column"],
+)
+def test_what_is_no_number_is_refused_with_advice(door: Any, loaded: Any, bad: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        door(bad, loaded)
+
+
+def test_columns_in_another_order(tmp_path: Path) -> None:
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    classifier = MACHClassifier(**SMALL).fit(frame, Y)
+    classifier.save(tmp_path / "model")
+    for model in (classifier, classifier.predictor_, load(tmp_path / "model")):
+        assert np.array_equal(model.top_k(frame).scores, load(tmp_path / "model").top_k(X).scores)
+        for other in (frame[list("hgfedcba")], frame.rename(columns={"c": "z"})):
+            with pytest.raises(ValueError, match=r"(?i)feature names .*should match"):
+                model.top_k(other)
 
 
 def test_labels_absent_from_training_come_last_unless_asked() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +13,27 @@ import pyarrow.parquet as pq
 import pytest
 
 from xmach.data.answers import open_answers
+from xmach.errors import ParameterError
 from xmach.types import TopK
 
 IDS = np.array([[0, 1], [2, 0], [1, -1]])
 SCORES = np.float32([[0.7, 0.1], [1e-30, 1e-7], [1 / 3, -np.inf]])
 
 
+def read_back(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of answers."""
+    if path.suffix == ".parquet":
+        rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+        return rows
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
 def written(path: Path, labels: Any) -> tuple[list[Any], list[Any]]:
     """Labels and scores as they are read back, written in two batches."""
     with open_answers(path) as answers:
         for start, stop in ((0, 1), (1, 3)):
-            answers.write(start, TopK(labels[start:stop], SCORES[start:stop], IDS[start:stop]))
-    if path.suffix == ".parquet":
-        rows = pq.read_table(path).to_pylist()
-    else:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            answers.write(range(start, stop), TopK(labels[start:stop], SCORES[start:stop], IDS[start:stop]))
+    rows = read_back(path)
     assert [row["row"] for row in rows] == [0, 1, 2]
     return [row["labels"] for row in rows], [np.float32(row["scores"]).tolist() for row in rows]
 
@@ -51,15 +58,38 @@ def test_labels_read_back(tmp_path: Path, name: str, names: Any, expected: list[
 
 def test_a_score_that_json_has_no_number_for_is_null(tmp_path: Path) -> None:
     with open_answers(tmp_path / "a.jsonl") as answers:
-        answers.write(0, TopK(IDS[:1], np.float32([[1, -np.inf]]), IDS[:1]))
+        answers.write(range(1), TopK(IDS[:1], np.float32([[1, -np.inf]]), IDS[:1]))
     assert json.loads((tmp_path / "a.jsonl").read_text()) == {"row": 0, "labels": [0, 1], "scores": [1, None]}
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_rows_keep_the_numbers_that_they_have(tmp_path: Path, name: str) -> None:
+    with open_answers(tmp_path / name) as answers:
+        answers.write(np.array([1, 4, 7]), TopK(IDS, SCORES, IDS))
+    assert [row["row"] for row in read_back(tmp_path / name)] == [1, 4, 7]
+
+
+def test_a_place_where_no_file_can_be_is_told_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / "none" / "a.jsonl"
+    with (
+        pytest.raises(ParameterError, match=rf"written to {deep}: there is no folder {deep.parent}$"),
+        open_answers(deep),
+    ):
+        pass
+    with pytest.raises(ParameterError, match=rf"written to {tmp_path}: this is a folder"), open_answers(tmp_path):
+        pass
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # who tests as root may write everywhere
+    path = tmp_path / "a.parquet"
+    with pytest.raises(ParameterError, match=rf"written to {path}: no permission"), open_answers(path):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
 def test_a_file_is_whole_or_as_it_was(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     with pytest.raises(IndexError, match="boolean index"), open_answers(path) as answers:
-        answers.write(0, TopK(IDS, SCORES.reshape(2, 3), IDS))
+        answers.write(range(3), TopK(IDS, SCORES.reshape(2, 3), IDS))
     assert list(tmp_path.iterdir()) == []
     with open_answers(path):
         pass

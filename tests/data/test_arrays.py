@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -14,6 +15,7 @@ from xmach.data.arrays import as_rows, as_sparse_rows, check_structure
 from xmach.errors import InputError
 from xmach.types import SparseRows
 
+DAYS = np.array([["2020-01-01"], ["2020-01-03"]], "datetime64[D]")
 NUMBERS = np.array([[0, 2, 0, 1], [0, 0, 0, 0], [3, 0, 0, 5]])
 
 
@@ -42,7 +44,8 @@ DENSE: dict[str, Any] = {
     "float64": NUMBERS.astype(np.float64),
     "big-endian": NUMBERS.astype(">f8"),
     "object": NUMBERS.astype(object),
-    "text of numbers": NUMBERS.astype(str),
+    "text of numbers as objects": NUMBERS.astype(str).astype(object),
+    "masked array without a mask": np.ma.masked_array(NUMBERS, mask=False),
     "read-only": readonly(NUMBERS.astype(np.float32)),
     "Fortran order": np.asfortranarray(NUMBERS.astype(np.float32)),
     "every second row": np.repeat(NUMBERS, 2, axis=0)[::2],
@@ -248,8 +251,20 @@ def test_a_width_that_32_bits_cannot_hold() -> None:
         (np.zeros((2, 2, 2)), r"2-dimensional array of rows and features, got shape \(2, 2, 2\)"),
         (None, r"2-dimensional array of rows and features, got shape \(\)"),
         (["red", "blue"], r"2-dimensional array of rows and features, got shape \(2,\)"),
-        ([["red", "blue"]], r"X must hold numbers, got <U4 .*for text, use features='text'"),
-        (pd.DataFrame({"a": [1], "b": ["red"]}), "X must hold numbers, got object"),
+        ([["red", "blue"]], r"X must hold numbers, got an array of text: .*features='text'"),
+        (NUMBERS.astype(str), r"got an array of text: X\.astype\(float\), if that is numbers"),
+        (NUMBERS.astype(bytes), "got an array of text"),
+        (pd.DataFrame({"a": [1], "b": ["red"]}), "got the text 'red' in column 'b', row 0; .*features='text'"),
+        (pd.DataFrame({"a": [1, 2], "b": pd.Categorical(["3", "red"])}), "got the text 'red' in column 'b', row 1"),
+        (np.array([[1, 2], [3, "red"]], object), "got the text 'red' in column 1, row 1"),
+        (np.ma.masked_array(NUMBERS, mask=NUMBERS > 2), "X has masked values"),
+        (DAYS, "got dates or times in column 0; make them numbers"),
+        (DAYS - DAYS[0], "got dates or times in column 0"),
+        (DAYS.astype(object), "got the date or time 2020-01-01 in column 0, row 0"),
+        (pd.DataFrame({"a": [1.5, 2], "when": DAYS[:, 0]}), "got dates or times in column 'when'"),
+        (pd.DataFrame({"a": [1.5, 2], "ago": DAYS[:, 0] - DAYS[0, 0]}), "got dates or times in column 'ago'"),
+        (pa.table({"a": [1.5, 2], "when": DAYS[:, 0]}), "got dates or times in column 'when'"),
+        (pa.table({"a": [1.5, 2], "name": ["1", "red"]}), "got the text 'red' in column 'name', row 1"),
         (np.array([[10**400]], dtype=object), "X must hold numbers, got object"),
         (np.array([[1j]]), "X: Complex data not supported"),
         (sp.csr_array(np.array([[1j]])), "X: Complex data not supported"),

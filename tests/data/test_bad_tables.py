@@ -73,7 +73,10 @@ CSV = [
     Case("gzip_cut.csv.gz", gzip.compress(b"text,labels\na,x\n" * 1000)[:-20], "gzip stream is damaged"),
 ]
 JSON = [
-    Case("array.jsonl", '[{"text": "a"}]\n', "one JSON list of all rows is not read", 1),
+    Case("array.jsonl", '[{"text": "a"}]\n', "one JSON list of all rows is not read: JSON lines are expected, one", 1),
+    Case("array_lines.jsonl", '\n[\n{"text": "a", "labels": "x"},\n{"text": "b", "labels": "x"}\n]\n',
+         "one JSON list of all rows is not read", 2),
+    Case("pretty.jsonl", '{\n "text": "a",\n "labels": [\n  {"text": "b"}\n ]\n}\n', "spread over lines is not", 1),
     Case("no_object.jsonl", '{"text": "a", "labels": "x"}\n7\n', "expected an object", 2, 1),
     Case("cut.jsonl", '{"text": "a", "labels": "x"}\n{"text": "b", "la', r"line cut off\?", 2, 1),
     Case("no_json.jsonl", '{"text": "a", "labels": "x"}\ntext\n', "no JSON: Expecting value", 2, 1),
@@ -140,7 +143,9 @@ PARQUET = [
          "row 1 .*column 'labels' is not UTF-8", None, 1),
     Case("words.parquet", "text,labels\na,x\n", "no Parquet file: it begins with b'text'"),
     Case("empty.parquet", "", "empty file; expected Parquet"),
-    Case("gzip.parquet", gzip.compress(b"PAR1"), "unpack it"),
+    Case("gzip.parquet", gzip.compress(b"PAR1"), "parquet is compressed in itself: unzip the file"),
+    Case("gzip.txt", gzip.compress(b"PAR1"), "parquet is compressed in itself: unzip the file"),
+    Case("gzip_npz.txt", gzip.compress(b"PK\x03\x04"), "npz is compressed in itself: unzip the file first"),
     Case("mark.parquet", b"PAR1", "cut off"),
     Case("zeros.parquet", b"PAR1" + bytes(100) + b"PAR1", "damaged"),
 ]  # fmt: skip
@@ -194,6 +199,13 @@ def test_checking_tells_the_same(tmp_path: Path, case: Case) -> None:
         raise DataFileError(path, first.line, first.message)
     assert report.rows == (case.left or 0) or case.left is None
     assert json.loads(json.dumps(report.to_dict()))["ok"] is False
+
+
+@pytest.mark.parametrize("name", ["array.jsonl", "array_lines.jsonl", "pretty.jsonl"])
+def test_json_that_is_no_lines_is_one_fault(tmp_path: Path, name: str) -> None:
+    case = next(case for case in JSON if case.name == name)
+    report = check(put(tmp_path, case), case.columns)
+    assert (report.faults_by_reason, report.rows, report.bad_rows) == ({"no JSON lines": 1}, 0, 0)
 
 
 def test_labels_of_dropped_rows_are_none(tmp_path: Path) -> None:

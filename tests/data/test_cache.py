@@ -42,6 +42,27 @@ def test_a_changed_file_or_option_is_read_anew(write: WriteFile, tmp_path: Path)
     assert len(folders) == 5
 
 
+def test_a_file_of_the_same_size_and_time_is_read_anew(write: WriteFile, tmp_path: Path) -> None:
+    path, cache = write(TEXT), tmp_path / "cache"
+    before = path.stat()
+    first = read_dataset(path, cache=cache)
+
+    def written_back(target: Path) -> None:
+        target.write_text(TEXT.replace("2.0", "3.0"))
+        os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    written_back(path)
+    while path.stat().st_ctime_ns == before.st_ctime_ns:  # clocks of file systems tick every few milliseconds
+        written_back(path)
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    second = read_dataset(path, cache=cache)
+    assert second.fingerprint != first.fingerprint
+    other = tmp_path / "other"
+    written_back(other)
+    os.replace(other, path)
+    assert read_dataset(path, cache=cache).folder not in (first.folder, second.folder)
+
+
 @pytest.mark.parametrize("damage", ["meta.json", "features-values.npy"])
 def test_a_damaged_cache_is_built_again(write: WriteFile, tmp_path: Path, damage: str) -> None:
     path, cache = write(TEXT), tmp_path / "cache"

@@ -68,6 +68,25 @@ def test_files_that_cannot_be_read_through(write: WriteFile, tmp_path: Path) -> 
         check_file(tmp_path)
 
 
+def test_a_file_without_rows_has_no_distribution(write: WriteFile) -> None:
+    assert [
+        line for line in check_file(write("a b c\n")).lines() if line.startswith(("head", "labels per", "rows"))
+    ] == []
+    lines = check_file(write(" 1:1\n", "bare.svm"), "svmlight").lines()
+    assert "rows without labels: 1; without features: 0" in lines
+    assert not any(line.startswith("head") for line in lines)
+
+
+def test_one_of_a_thing_is_singular(write: WriteFile) -> None:
+    lines = check_file(write("1 1 1\n0 0:1\n")).lines()
+    assert lines[1] == "1 row, 1 feature, 1 label, 1 nonzero"
+    assert lines[-2].endswith(", 1 label has half")
+    two = check_file(write("2 2 2\n0 0:1\n1 0:1 1:1\n")).lines()
+    assert two[1] == "2 rows, 2 features, 2 labels, 3 nonzeros"
+    n = MAX_FAULTS + 1
+    assert "and 1 fault more" in check_file(write(f"{n} 10 5\n" + "0 1:x\n" * n)).lines()
+
+
 def test_it_counts_what_the_reader_reads(shared_data: Path) -> None:
     path = shared_data / "citeulike_t" / "test.txt.gz"
     report, dataset = check_file(path), read_dataset(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,19 @@ def test_more_rows_than_one_batch(pair: Callable[..., Path]) -> None:
     dataset = read_dataset(pair(eye, eye), progress=lambda done, total: seen.append((done, total)))
     np.testing.assert_array_equal(dataset.features.indices, eye.indices)
     assert seen[-1][0] == seen[-1][1]
+
+
+def test_gzip_around_them_is_told(pair: Callable[..., Path], tmp_path: Path) -> None:
+    path, labels = pair(), tmp_path / "Y.trn.npz"
+    labels.write_bytes(gzip.compress(labels.read_bytes()))
+    with pytest.raises(
+        DataFileError, match=r"Y.trn.npz: gzip'd, but npz is compressed in itself: unzip the file first"
+    ):
+        read_dataset(path)
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    for name in ("auto", "npz"):
+        with pytest.raises(DataFileError, match=r"X.trn.npz: gzip'd, but npz is compressed in itself"):
+            read_dataset(path, name)
 
 
 def test_sizes_must_fit(pair: Callable[..., Path]) -> None:

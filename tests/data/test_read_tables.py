@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,11 @@ from xmach.data import Columns, Dataset, ReadOptions, check_file, guess_format, 
 from xmach.data.sparse.exact import BlankLines
 from xmach.data.tables import csv_reader as table_csv
 from xmach.data.tables import json_reader as table_json
+from xmach.data.tables import reader as table_reader
 from xmach.data.tables.csv_records import CSV, exact_records, quick_records
 from xmach.errors import DataFileError, ParameterError
 from xmach.features import HashedText
+from xmach.types import SparseRows
 
 WriteFile = Callable[..., Path]
 TEXT = HashedText(n_features=64)
@@ -161,14 +163,35 @@ def test_labels_that_are_not_all_numbers_sort_as_text(write: WriteFile) -> None:
     assert data.label_names == ("09", "10", "1" * 5000, "9")
 
 
-def test_rows_to_be_answered_need_no_labels(write: WriteFile) -> None:
-    columns = Columns(labels="y", features=("b", "a"), weight="w")
-    data = read_dataset(write("a,b,c\n1,2,?\n", "t.csv"), columns=columns, with_labels=False, n_labels=5)
-    assert (data.features.tolist(), data.n_labels, data.labels.nnz, data.weights) == ([[2, 1]], 5, 0, None)
-    with pytest.raises(DataFileError, match=r"t.csv:1: there is no column 'b'; the columns are 'a'"):
-        read_dataset(write("a\n1\n", "t.csv"), columns=columns, with_labels=False)
-    with pytest.raises(DataFileError, match=r"2 columns of numbers .* but 3 features are expected"):
-        read_dataset(write("a,b\n1,2\n", "t.csv"), with_labels=False, n_features=3)
+@pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
+def test_true_and_false_are_numbers(tmp_path: Path, name: str) -> None:
+    def written(*cells: bool | None) -> Path:
+        return write_table(tmp_path / name, [{"x": x, "y": 0.5, "labels": ["a"]} for x in cells])
+
+    assert read_dataset(written(True, False)).features.tolist() == [[1, 0.5], [0, 0.5]]
+    weighted = read_dataset(written(True, False), columns=Columns(features=("y",), weight="x"))
+    assert weighted.weights.tolist() == [1, 0]
+    with pytest.raises(DataFileError, match="column 'x' is null"):
+        read_dataset(written(True, None))
+
+
+def test_texts_are_made_into_features_some_at_a_time(write: WriteFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    class Watched(HashedText):
+        def transform(self, texts: Sequence[str]) -> SparseRows:
+            sizes.append(len(texts))
+            return super().transform(texts)
+
+    monkeypatch.setattr(table_reader, "_TEXTS", 3)
+    rows = ["bad", *[f"word{i} shoe{i % 3},a" for i in range(5)], "bad", "", "x,b", ",c", "bad", "z,", "bad"]
+    path = write("text,labels\n" + "\n".join(rows) + "\n", "t.csv")
+    faults = [fault.line for fault in check_file(path, options=ReadOptions(columns=TEXTS, text=TEXT)).faults]
+    data = read_dataset(path, columns=TEXTS, text=Watched(n_features=64), on_error="skip")
+    expected = TEXT.transform([row.partition(",")[0] for row in rows if "," in row])
+    assert (sizes, faults, data.row_numbers.tolist()) == ([3, 3, 2], [2, 8, 9, 12, 14], [1, 2, 3, 4, 5, 8, 9, 11])
+    for part in ("indptr", "indices", "values"):
+        np.testing.assert_array_equal(getattr(data.features, part), getattr(expected, part))
 
 
 def test_tables_without_a_header(write: WriteFile) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -19,8 +21,10 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.conftest import made_up
+from typer.testing import CliRunner
 
 from xmach import MACHClassifier, load
+from xmach.cli.app import app
 from xmach.errors import InputError, NotEnoughMemory, ParameterError, PlanMismatch
 
 SMALL = {"n_buckets": 8, "n_repetitions": 4, "hidden": (16,), "epochs": 8, "learning_rate": 1e-2}
@@ -195,6 +199,15 @@ class TestText:
         with pytest.raises(ValueError, match="features='text'"):
             MACHClassifier(**SMALL).fit(list(self.TEXTS), list("abcd"))
 
+    def test_arrow_texts(self, tmp_path: Path) -> None:
+        clf = MACHClassifier(**SMALL | {"n_buckets": 3}, features="text").fit(pa.array(self.TEXTS), list("abcd"))
+        clf.save(tmp_path / "model")
+        for model in (clf, load(tmp_path / "model")):
+            for given in (pa.array(self.TEXTS), pa.chunked_array([self.TEXTS[:1], self.TEXTS[1:]])):
+                assert np.array_equal(model.top_k(given, 4).scores, clf.top_k(list(self.TEXTS), 4).scores)
+        with pytest.raises(InputError, match="X is a list of texts: give MACHClassifier features='text'"):
+            MACHClassifier(**SMALL).fit(pa.array(self.TEXTS), list("abcd"))
+
 
 class TestScikitLearn:
     def test_pipeline_grid_search_and_cross_validation(
@@ -230,6 +243,25 @@ class TestSaving:
         assert np.array_equal(ours.ids, theirs.ids)
         assert np.array_equal(ours.scores, theirs.scores)
         assert np.array_equal(ours.labels, theirs.labels)
+
+    def test_a_table_with_the_columns_of_the_frame_is_answered(
+        self, blobs: tuple[np.ndarray, np.ndarray], tmp_path: Path
+    ) -> None:
+        frame = pd.DataFrame(blobs[0], columns=list("abcdef"))
+        clf = MACHClassifier(**SMALL).fit(frame, blobs[1])
+        clf.save(tmp_path / "model")
+        assert load(tmp_path / "model").feature_names == tuple("abcdef")
+        frame[list("fedcba")].assign(note="more").to_csv(tmp_path / "rows.csv", index=False)
+        result = CliRunner().invoke(app, ["predict", str(tmp_path / "model"), str(tmp_path / "rows.csv"), "--k", "3"])
+        assert result.exit_code == 0, result.stderr
+        answered = [[int(name) for name in json.loads(line)["labels"]] for line in result.stdout.splitlines()]
+        assert answered == clf.top_k(frame, 3).labels.tolist()
+
+    def test_names_are_forgotten_with_the_frame(self, blobs: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+        clf = MACHClassifier(**SMALL | {"epochs": 1}).fit(pd.DataFrame(blobs[0], columns=list("abcdef")), blobs[1])
+        clf.fit(*blobs).save(tmp_path / "model")
+        assert load(tmp_path / "model").feature_names is None
+        assert clf.predictor_.feature_names is None
 
     def test_another_model_is_not_overwritten_unasked(self, fitted: MACHClassifier, tmp_path: Path) -> None:
         X, Y = multilabel()

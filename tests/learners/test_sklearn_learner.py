@@ -12,11 +12,18 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.naive_bayes import MultinomialNB
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -155,8 +162,61 @@ def test_no_label_at_all_is_an_error(make_separable: MakeRows, make_desk: Any) -
 
 
 def test_one_score_a_pair_of_classes_is_an_error(make_separable: MakeRows, make_desk: Any) -> None:
-    with pytest.raises(ParameterError, match="SVC gives 15 for 6 classes; set decision_function_shape='ovr'"):
-        model_of(SVC(decision_function_shape="ovo"), make_desk(make_separable()))
+    pairs = SVC(decision_function_shape="ovo")
+    for n_buckets in (3, 6):  # three classes make three pairs
+        desk = make_desk(make_separable(n_buckets=n_buckets))
+        with pytest.raises(ParameterError, match="SVC gives one a pair of classes; set decision_function_shape='ovr'"):
+            model_of(pairs, desk)
+        with pytest.raises(ParameterError, match="Pipeline gives one a pair of classes"):
+            model_of(make_pipeline(MaxAbsScaler(), pairs), desk)
+
+
+@pytest.mark.parametrize(("n_buckets", "loss"), [(2, "softmax"), (3, "bce")])
+def test_two_classes_have_one_score_whatever_pairs_are(
+    make_separable: MakeRows, make_desk: Any, n_buckets: int, loss: str
+) -> None:
+    rows = make_separable(n_buckets=n_buckets)
+    given, expected = (
+        model_of(SVC(decision_function_shape=shape), make_desk(rows), loss).probabilities(rows.features)
+        for shape in ("ovo", "ovr")
+    )
+    np.testing.assert_array_equal(given, expected)
+
+
+class TwoScores(DummyClassifier):  # type: ignore[misc]  # scikit-learn has no types
+    """Has two columns whatever the classes are."""
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return np.full((X.shape[0], 2), 0.5)
+
+
+def test_another_number_of_scores_than_classes_is_an_error(make_separable: MakeRows, make_desk: Any) -> None:
+    with pytest.raises(ParameterError, match="TwoScores gives 2 for 6 classes; choose another"):
+        model_of(TwoScores(), make_desk(make_separable()))
+
+
+def test_what_has_scores_only_once_fitted(make_separable: MakeRows, make_desk: Any) -> None:
+    rows, steps = make_separable(), [("nb", MultinomialNB()), ("svc", SVC(decision_function_shape="ovo"))]
+    assert not hasattr(StackingClassifier(steps), "predict_proba")
+    best = model_of(StackingClassifier(steps, cv=2), make_desk(rows)).probabilities(rows.features).argmax(axis=1)
+    assert (best == rows.hashes.buckets(rows.labels.indices, 0)).mean() > 0.9
+    with pytest.raises(ParameterError, match="predict_proba or decision_function; VotingClassifier with these"):
+        model_of(VotingClassifier(steps, voting="hard"), make_desk(rows))
+
+
+@pytest.mark.parametrize("given", [GaussianNB(), HistGradientBoostingClassifier()], ids=lambda it: type(it).__name__)
+def test_sparse_rows_that_the_learner_does_not_take(make_separable: MakeRows, make_desk: Any, given: Any) -> None:
+    with pytest.raises(InputError, match=f"{type(given).__name__} takes no sparse rows: give dense ones .* another"):
+        model_of(given, make_desk(make_separable()))
+
+
+def test_other_type_errors_are_left_as_they_are(make_separable: MakeRows, make_desk: Any) -> None:
+    class Wrong(DummyClassifier):  # type: ignore[misc]  # scikit-learn has no types
+        def fit(self, X: Any, y: Any) -> Any:
+            raise TypeError("something else")
+
+    with pytest.raises(TypeError, match="something else"):
+        model_of(Wrong(), make_desk(make_separable()))
 
 
 def test_it_cannot_be_stored(make_separable: MakeRows, make_desk: Any) -> None:

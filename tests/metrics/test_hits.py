@@ -10,7 +10,7 @@ from scipy import sparse
 
 from xmach.errors import InputError
 from xmach.metrics.hits import find_hits
-from xmach.types import SparseRows
+from xmach.types import SparseRows, TopK
 
 RANKED = np.array([[1, 0, 2], [2, 1, 0], [0, -1, 3]])
 PLACES = [[True, False, True], [False, False, False], [False, False, True]]  # of labels {1, 2}, {}, {3}
@@ -87,6 +87,7 @@ def test_fifty_million_labels_and_many_rows_do_not_overflow() -> None:
         ([[1.0, 2.0]] * 3, "ranked ids must be whole numbers, got float64"),
         ([[True, False]] * 3, "ranked ids must be whole numbers, got bool"),
         ([["a", "b"]] * 3, "map label names to ids first"),
+        (TopK(np.eye(3), np.eye(3, dtype=np.float32), np.eye(3, dtype=int)), r"got a whole TopK: give its \.ids"),
     ],
 )
 def test_rankings_that_are_refused(ranked: Any, message: str) -> None:
@@ -102,6 +103,7 @@ def test_rankings_that_are_refused(ranked: Any, message: str) -> None:
         ([["red"], [], ["blue"]], "map label names to ids first"),
         ([1, [2], 3], "true label ids must be one rectangular array"),
         ([[[1, 2]], [], []], "one class or one flat list of label ids a row"),
+        (sparse.csr_array([[1, 0], [0, -2], [0, 1]]), "must be at least 0, got -2 in row 1"),
         (np.eye(3, dtype=int), r"one class a row, shape \(n,\), got \(3, 3\)"),
         ([2**62, 0, 0], "too large for 3 rows: number them from 0"),
         (

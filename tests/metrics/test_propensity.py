@@ -61,6 +61,17 @@ def test_equal_propensities_make_them_the_plain_metrics_of_rows_with_k_labels() 
     assert psndcg_at_k(true, ranked, 2, propensities=same) == pytest.approx((1 / (1 + 1 / math.log2(3)) + 1) / 2)
 
 
+@pytest.mark.parametrize("measure", [psp_at_k, psndcg_at_k])
+def test_propensities_not_given_are_those_of_the_labels_themselves(measure: Any) -> None:
+    true, ranked = [[0, 1], [0], [0, 3, 3], []], [[0, 1], [1, 0], [3, 2], [0, 1]]
+    own = propensities([3, 1, 0, 1], 4)  # rows of each label: the one that comes twice in a row counts once
+    for k in (1, 2):
+        assert measure(true, ranked, k) == pytest.approx(measure(true, ranked, k, propensities=own), abs=1e-12)
+    assert measure(true, ranked, 1, [1, 2, 3, 4]) == measure(true, ranked, 1, [1, 2, 3, 4], propensities=own)
+    assert measure(true, ranked, 1) != measure(true, ranked, 1, propensities=np.ones(4))
+    assert measure([[], []], [[0], [1]], 1) == 0
+
+
 def test_rows_without_any_label_score_zero() -> None:
     assert psp_at_k([[], []], [[0], [1]], 1, propensities=CHANCES) == 0
     assert psndcg_at_k([[], []], [[0], [1]], 1, propensities=CHANCES) == 0

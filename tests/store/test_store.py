@@ -15,7 +15,8 @@ import pytest
 from tests.conftest import made_up
 
 from xmach import load
-from xmach.data import Dataset
+from xmach.data import Columns, Dataset
+from xmach.data.arrays import as_sparse_rows
 from xmach.errors import (
     ModelCorrupt,
     ModelFormatUnsupported,
@@ -84,6 +85,27 @@ def test_loading_gives_the_predictor_back(model: Path) -> None:
     assert predictor.estimator == "log"
     assert predictor.threshold == 0.5
     assert predictor.label_counts.sum() == made_up().labels.nnz
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        (None, None),
+        (Columns(features=("a", "b")), ("a", "b")),
+        (Columns(features=("0", "1"), header=False), None),  # numbers of columns are no names
+        (Columns(text=("title",)), None),
+    ],
+    ids=["no table", "table", "no header", "text"],
+)
+def test_the_columns_of_a_table_are_the_names_of_features(
+    tmp_path: Path, columns: Columns | None, names: tuple[str, ...] | None
+) -> None:
+    data = Dataset(np.eye(2, dtype=np.float32), as_sparse_rows(np.eye(2, dtype=np.float32)), columns=columns)
+    job, store = job_of(data), ModelStore(tmp_path / "model")
+    store.begin(job.plan, data.label_counts(), None, job.scaler)
+    train(job, range(3), LocalExecutor(), Quiet(), store)
+    store.finish("log", None, {})
+    assert load(tmp_path / "model").feature_names == names
 
 
 def test_weights_are_memory_mapped_and_read_only(model: Path) -> None:

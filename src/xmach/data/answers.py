@@ -87,7 +87,9 @@ class _Parquet:
         there = best.ids >= 0
         labels, scores = pa.array(_typed(best.labels[there])), pa.array(best.scores[there], pa.float32())
         self._open(labels.type).write_table(
-            pa.table({"row": np.asarray(rows, np.int64), "labels": _lists(there, labels), "scores": _lists(there, scores)})
+            pa.table(
+                {"row": np.asarray(rows, np.int64), "labels": _lists(there, labels), "scores": _lists(there, scores)}
+            )
         )
 
     def _open(self, labels: pa.DataType) -> pq.ParquetWriter:

@@ -45,19 +45,15 @@ def check_numbers(X: Any, name: str = "X") -> None:
         raise InputError(f"{name} has masked values, and what is under the mask would count; fill or drop them first")
     if sp.issparse(X):
         return
-    names, dtypes = column_names(X), getattr(X, "dtypes", None)
-    if names is None or dtypes is None:
-        array = np.asarray(X)
-        if array.ndim != 2:
-            return
-        kinds = [array.dtype.kind] * array.shape[1]
-    else:
-        kinds = [getattr(dtype, "kind", "O") for dtype in dtypes]
+    names = column_names(X)
+    kinds = _kinds(X, names)
     for place, kind in enumerate(kinds):
         if kind in "mM":
-            raise InputError(f"{name} has dates or times in {_column(names, place)}; {_AS_NUMBERS}")
+            raise InputError(f"{name} must hold numbers, got dates or times in {_column(names, place)}; {_AS_NUMBERS}")
         if kind in "US":
-            raise InputError(f"{name} is an array of text (dtype {kind}): convert numbers with astype(float); {_TEXT}")
+            raise InputError(
+                f"{name} must hold numbers, got an array of text: X.astype(float), if that is numbers; {_TEXT}"
+            )
     if "O" in kinds:
         _check_cells(np.asarray(X), names, name)
 
@@ -66,15 +62,29 @@ _AS_NUMBERS = "make them numbers of a unit that you choose, such as days since a
 _TEXT = "texts go in as a list or a single column with features='text', or vectorised first"
 
 
+def _kinds(X: Any, names: Sequence[Any] | None) -> list[str]:
+    """The kind of each column, as NumPy calls it; none where X has no columns."""
+    if names is None:
+        array = np.asarray(X)
+        return [array.dtype.kind] * array.shape[1] if array.ndim == 2 else []
+    dtypes = list(getattr(X, "dtypes", ()))  # of pandas: no column need be looked at
+    if dtypes and all(hasattr(dtype, "kind") for dtype in dtypes):
+        return [dtype.kind for dtype in dtypes]
+    return [np.asarray(X[name]).dtype.kind for name in names]
+
+
 def _check_cells(array: AnyArray, names: Sequence[Any] | None, name: str) -> None:
     for place, column in enumerate(array.T):
         for row, cell in enumerate(column):
             if isinstance(cell, _DATES):
                 raise InputError(
-                    f"{name} has the date or time {cell!s} in {_column(names, place)}, row {row}; {_AS_NUMBERS}"
+                    f"{name} must hold numbers, got the date or time {cell!s} in {_column(names, place)}, row {row}; "
+                    f"{_AS_NUMBERS}"
                 )
             if isinstance(cell, str | bytes) and not _is_number(cell):
-                raise InputError(f"{name} has the text {cell!r} in {_column(names, place)}, row {row}; {_TEXT}")
+                raise InputError(
+                    f"{name} must hold numbers, got the text {cell!r} in {_column(names, place)}, row {row}; {_TEXT}"
+                )
 
 
 def _is_number(text: str | bytes) -> bool:
@@ -107,8 +117,10 @@ def check_columns(X: Any, expected: Sequence[str] | None, name: str = "X") -> No
     unknown, missing = [n for n in names if n not in known], [n for n in expected if n not in given]
     seen = [f"it also has {_listed(unknown)}"] if unknown else []
     seen += [f"it lacks {_listed(missing)}"] if missing else []
-    if not seen:
-        place = next((i for i, (mine, theirs) in enumerate(zip(names, expected, strict=False)) if mine != theirs), 0)
+    if not seen and len(names) != len(expected):
+        seen = [f"it has {len(names)} columns, not {len(expected)}: some are there twice"]
+    elif not seen:
+        place = next(i for i, mine in enumerate(names) if mine != expected[i])
         seen = [f"column {place} is {names[place]!r}, not {expected[place]!r}: they must be in the same order"]
     raise InputError(f"the feature names of {name} should match those that were trained on: {', '.join(seen)}")
 

@@ -105,13 +105,15 @@ class Dataset:
 
     def slice(self, start: int, stop: int) -> Dataset:
         """Rows start..stop-1, sharing memory with these."""
-        weights, numbers = (None if part is None else part[start:stop] for part in (self.weights, self.row_numbers))
+        weights = None if self.weights is None else self.weights[start:stop]
+        numbers = None if self.row_numbers is None else self.row_numbers[start:stop]
         features, labels = slice_rows(self.features, start, stop), self.labels.slice(start, stop)
         return Dataset(features, labels, self.label_names, weights, row_numbers=numbers)
 
     def take(self, rows: IntArray) -> Dataset:
         """The given rows, in the given order, copied."""
-        weights, numbers = (None if part is None else part[rows] for part in (self.weights, self.row_numbers))
+        weights = None if self.weights is None else self.weights[rows]
+        numbers = None if self.row_numbers is None else self.row_numbers[rows]
         features, labels = take_rows(self.features, rows), self.labels.take(rows)
         return Dataset(features, labels, self.label_names, weights, row_numbers=numbers)
 

@@ -122,9 +122,11 @@ def _first_bytes(source: Path, n: int) -> bytes:
 def resolve_format(path: str | os.PathLike[str], name: str) -> str:
     """A format that was named, or the one that the file seems to be in."""
     if name == "auto":
-        return guess_format(path)
+        name = guess_format(path)
     if name not in READERS:
         raise ParameterError(f"format must be one of auto, {_listed()}; got {name!r}")
+    if name in _MAGIC.values() and is_gzip(Path(path)):
+        raise DataFileError(os.fspath(path), None, f"gzip'd, but {name} is compressed in itself: unzip the file first")
     return name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,7 +31,7 @@ class Columns:
         if self.label_separator == "":
             raise ParameterError("label_separator must not be empty; None takes a cell as one label")
         named = [*self.text, *self.features, *[name for name in (self.labels, self.weight) if name is not None]]
-        if twice := [name for name in named if named.count(name) > 1]:
+        if twice := [name for name, times in Counter(named).items() if times > 1]:
             raise ParameterError(f"the column {twice[0]!r} is named for two things")
 
     def to_dict(self) -> dict[str, Any]:

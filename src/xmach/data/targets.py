@@ -83,10 +83,8 @@ def _from_classes(y: Any, classes: AnyArray | None) -> Targets:
     except ValueError as error:
         if "Unknown label type: unknown" not in str(error):
             raise InputError(f"y: {error}") from None
-        kind = type(vector[0]).__name__
-        raise InputError(
-            f"y has {vector[0]!r} (a {kind}) for row 0; a class is text or a number, of dtype str or int"
-        ) from None
+        seen = f"{vector[0]!r} (a {type(vector[0]).__name__}) in row 0"
+        raise InputError(f"y: Unknown label type: {seen}; classes are text or numbers, of dtype str or int") from None
     if classes is not None:
         ids, found = _ids_among(classes, found)[ids], classes
     return Targets(_label_rows(np.arange(len(ids) + 1), ids, len(found)), found, "classes")

@@ -51,9 +51,9 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
 
 def _feature_names(columns: dict[str, Any] | None) -> tuple[str, ...] | None:
     """The columns of numbers by name; None where there were none, or a table without a header numbered them."""
-    if columns is None or not columns["header"] or not columns["features"]:
+    if columns is None or not columns["header"]:
         return None
-    return tuple(columns["features"])
+    return tuple(columns["features"]) or None  # none: the rows were text
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -1,6 +1,7 @@
 """Parquet tables: read a few thousand rows at a time, whatever the size of their row groups.
 
-A Parquet file has no lines, so faults name the row, counted from 0 as in answers.
+A Parquet file has no lines, so faults name the row, counted from 0 as in answers. In a column of numbers true is 1 and
+false is 0.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xmach.data.lines import ProgressHandler, is_gzip
+from xmach.data.lines import ProgressHandler
 from xmach.data.options import ReadOptions
 from xmach.data.rows import Batch, Fault, FaultHandler, RowError
 from xmach.data.tables import parquet_rows as own
@@ -177,8 +178,6 @@ def _any_of(found: pa.DataType, *tests: str) -> bool:
 
 def _check_ends(path: Path) -> None:
     """A Parquet file begins and ends with its mark; the end is what a file that was cut off lacks."""
-    if is_gzip(path):
-        raise DataFileError(path, None, "gzip'd, but Parquet is compressed in itself: unzip the file first")
     with path.open("rb") as file:
         begin = file.read(len(MAGIC))
         size = file.seek(0, os.SEEK_END)

@@ -20,9 +20,9 @@ from xmach.data.tables.cells import BadRows, LabelCells, label_cells, numbers, t
 from xmach.data.tables.columns import columns_to_read, resolve_columns
 from xmach.data.tables.string_labels import StringLabels
 from xmach.errors import ParameterError
-from xmach.types import FloatArray, Int32Array, IntArray
+from xmach.types import FloatArray, Int32Array, IntArray, row_batches
 
-_TEXTS = 4096  # made into features at a time
+_TEXTS = 1 << 13  # rows made of text at a time: a chunk's words and columns take thirty times its bytes
 CHUNK_BYTES = 1 << 22  # of text formats: pyarrow's parsers cost a tenth of a millisecond a call
 
 
@@ -40,6 +40,18 @@ class TableBlock:
         keep[list(bad)] = False
         chosen = {name: column.filter(pa.array(keep)) for name, column in self.columns.items()}
         return TableBlock(self.lines[keep], chosen, self.faults)
+
+    def parts(self, size: int) -> Iterator[TableBlock]:
+        """The block, at most `size` rows at a time; a fault goes with the rows that it lies among."""
+        faults = self.faults
+        for start, stop in row_batches(max(len(self.lines), 1), size):
+            here, later = faults, []
+            if stop < len(self.lines):
+                here = [fault for fault in faults if (fault.line or 0) < self.lines[stop]]
+                later = faults[len(here) :]  # they are in the order of lines
+            chosen = {name: column.slice(start, size) for name, column in self.columns.items()}
+            yield TableBlock(self.lines[start:stop], chosen, here)
+            faults = later
 
 
 class Features(NamedTuple):
@@ -76,10 +88,11 @@ class TableReader(LabelsByTable, ABC):
     def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""
         for block in self._blocks(path, report, progress):
-            batch = self._batch(block)
-            for fault in batch.faults:
-                report(fault)
-            yield batch
+            for part in [block] if self._options.text is None else block.parts(_TEXTS):
+                batch = self._batch(part)
+                for fault in batch.faults:
+                    report(fault)
+                yield batch
 
     @abstractmethod
     def _blocks(self, path: Path, report: FaultHandler, progress: ProgressHandler | None) -> Iterator[TableBlock]:
@@ -140,14 +153,8 @@ class TableReader(LabelsByTable, ABC):
         if self._options.text is None:
             some = np.asarray(pc.not_equal(pc.utf8_trim_whitespace(found), ""))
             return Features(some.astype(np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
-        transform = self._options.text.transform
-        slices = [found.slice(start, _TEXTS) for start in range(0, max(len(found), 1), _TEXTS)]
-        rows = [transform(part.to_pylist()) for part in slices]  # some at a time: Python's strings are large
-        return Features(
-            np.concatenate([np.diff(part.indptr) for part in rows]),
-            np.concatenate([part.indices for part in rows]),
-            np.concatenate([part.values for part in rows]),
-        )
+        rows = self._options.text.transform(found.to_pylist())
+        return Features(np.diff(rows.indptr), rows.indices, rows.values)
 
     def _weights(self, block: TableBlock, bad: BadRows) -> FloatArray | None:
         name = self.columns.weight
