@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from xmach.data import Columns, Dataset, read_dataset, write_parquet
-from xmach.errors import DataFileError, InputError
+from xmach.errors import DataFileError, InputError, ParameterError
 from xmach.features import HashedText
 
 WriteFile = Callable[..., Path]
@@ -79,3 +79,9 @@ def test_a_name_of_two_labels_is_refused_where_it_is_used(write: WriteFile, name
         read_dataset(path, label_names=["5", "7", "6", "7"])
     data = read_dataset(path, label_names=["5", "6", "6", "7"])  # a name that the file does not use
     assert data.labels.indices.tolist() == [3, 0]
+
+
+def test_columns_are_for_tables(tmp_path: Path) -> None:
+    (tmp_path / "rows.txt").write_text("1 2 2\n0 0:1\n")
+    with pytest.raises(ParameterError, match=r"columns are for tables \(csv, tsv, jsonl, parquet\); .* is xmc"):
+        read_dataset(tmp_path / "rows.txt", columns=Columns(weight="w"))

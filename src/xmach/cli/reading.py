@@ -12,13 +12,12 @@ from xmach.cli.choices import Format, OnError
 from xmach.cli.progress import Meter, say
 from xmach.data import Columns, Dataset, read_dataset, read_label_names
 from xmach.data.filters import read_filter
-from xmach.data.formats import resolve_format
+from xmach.data.formats import TABLES, resolve_format
 from xmach.errors import ParameterError
 from xmach.features import HashedText
 from xmach.store import ModelStore
 from xmach.types import SparseRows
 
-TABLES = ("csv", "tsv", "jsonl", "parquet")
 BY_ID = ("xmc", "split", "npz")  # formats whose labels are ids
 NO_WEIGHT = "none"  # for --weight: not the column of the training file either
 

@@ -59,6 +59,7 @@ READERS = {
     "jsonl": "tables.json_reader.JsonLinesReader",
     "parquet": "tables.parquet_reader.ParquetReader",
 }
+TABLES = tuple(name for name, where in READERS.items() if where.startswith("tables."))
 _MAGIC = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}  # what a file begins with; npz files are zip files
 _SUFFIXES = {
     ".csv": "csv",

@@ -16,7 +16,7 @@ import numpy as np
 
 from xmach.data import folders
 from xmach.data.dataset import Dataset
-from xmach.data.formats import Reader, open_reader, resolve_format
+from xmach.data.formats import TABLES, Reader, open_reader, resolve_format
 from xmach.data.label_files import with_label_file
 from xmach.data.lines import ProgressHandler, file_errors
 from xmach.data.names import names_digest
@@ -61,6 +61,8 @@ def read_dataset(
         raise ParameterError("text columns need `text`, which makes rows of texts, such as xmach.features.HashedText()")
     source = Path(path)
     name = resolve_format(source, format)
+    if name not in TABLES and columns not in (None, Columns()):
+        raise ParameterError(f"columns are for tables ({', '.join(TABLES)}); {source} is {name}")
     options = with_label_file(options, source, name)
     if cache is None:
         with tempfile.TemporaryDirectory(prefix="xmach-") as temporary, file_errors(temporary):

@@ -31,7 +31,9 @@ def resolve_columns(names: Sequence[str], options: ReadOptions) -> Columns:
         raise _missing(labels, names)
     weight = wanted.weight
     if options.with_labels and weight is not None and weight not in names:
-        raise RowError(BAD_HEADER, f"there is no column {weight!r} (the weight); {_listed(names)}")
+        raise RowError(
+            BAD_HEADER, f"there is no column {weight!r} (the weight; --weight none: rows have none); {_listed(names)}"
+        )
     for name in (*wanted.text, *wanted.features):
         if name not in names:
             raise RowError(BAD_HEADER, f"there is no column {name!r}; {_listed(names)}")
