@@ -45,7 +45,12 @@ CSV = [
     Case("no_labels.csv", "text,tags\na,x\n", "no column 'labels' or 'label'; the columns are 'text', 'tags'", 1),
     Case("no_text.csv", "title,labels\na,x\n", "no column 'text'; the columns are 'title', 'labels'", 1),
     Case(
-        "no_weight.csv", "text,label\na,x\n", r"no column 'w' \(the weight; --weight none", 1, None, Columns(("text",), weight="w")
+        "no_weight.csv",
+        "text,label\na,x\n",
+        r"no column 'w' \(the weight; --weight none",
+        1,
+        None,
+        Columns(("text",), weight="w"),
     ),
     Case("twice.csv", "text,labels,text\na,x,b\n", "column 'text' is there twice", 1),
     Case("no_name.csv", ",x,labels\n0,1,x\n", "column 1 has no name", 1, None, NUMBERS),
