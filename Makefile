@@ -2,6 +2,8 @@
 PY ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# two test processes side by side: linear algebra on two threads each would be several times slower
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .PHONY: help demo test test-slow bench lint types imports wheel clean setup setup-dev
 
@@ -32,7 +34,7 @@ lint: setup-dev ## ruff, mypy --strict, import-linter
 	$(BIN)/lint-imports
 
 test: lint ## every check and test but the slow ones
-	$(BIN)/python -m pytest
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: setup-dev ## the tests that need long runs or much memory
 	$(BIN)/python -m pytest -m slow

@@ -87,7 +87,7 @@ def test_a_model_larger_than_one_vs_all_is_said_to_be() -> None:
         (["--classes", "0"], "--classes must be a whole number from 1"),
         (["--classes", "10", "--features", "0"], "--features must be a whole number from 1"),
         (["--classes", "10", "--buckets", "1"], "--buckets must be a whole number from 2"),
-        (["--classes", "10", "--repetitions", "0"], "n_repetitions must be a whole number from 1"),
+        (["--classes", "10", "--repetitions", "0"], "--repetitions must be a whole number from 1"),
         (["--classes", "10", "--delta", "2"], "delta must be a number in"),
         (["--classes", "10", "--hidden", "a"], "--hidden takes whole numbers"),
     ],

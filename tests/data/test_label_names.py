@@ -13,7 +13,9 @@ from xmach.errors import DataFileError
 
 
 @pytest.mark.parametrize(
-    "content", [b"red\nblau \nred\n", b"\xef\xbb\xbfred\r\nblau\r\nred", gzip.compress(b"red\nblau\nred\n")]
+    "content",
+    [b"red\nblau \nred\n", b"\xef\xbb\xbfred\r\nblau\r\nred", gzip.compress(b"red\nblau\nred\n")],
+    ids=["plain", "bom and crlf", "gzip"],
 )
 def test_names_in_their_order(write: Callable[..., Path], content: bytes) -> None:
     assert read_label_names(write(content)) == ["red", "blau", "red"]

@@ -141,7 +141,7 @@ def test_bad_rows(write: WriteFile, line: str) -> None:
         (b"", ":1: empty file"),
         (b"1 | 1:1\n\n1 | 1:1\n", ":2: a blank line inside the data"),
         (b"1 | 1:1\n1 | \xff:1\n", r":2: byte 0xff is not UTF-8 \(column 5\)"),
-        (gzip.compress(b"1 | 1:1\n" * 1000)[:-20], "gzip stream is damaged"),
+        (gzip.compress(b"1 | 1:1\n" * 1000, mtime=0)[:-20], "gzip stream is damaged"),
     ],
 )
 def test_bad_files(write: WriteFile, content: bytes, message: str) -> None:
