@@ -21,6 +21,10 @@ $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,dev]'
 	@touch $@
 
+$(VENV)/.installed-bench: $(VENV)/.installed-dev pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,dev,bench]'
+	@touch $@
+
 setup: $(VENV)/.installed
 setup-dev: $(VENV)/.installed-dev
 
@@ -39,7 +43,7 @@ test: lint ## every check and test but the slow ones
 test-slow: setup-dev ## the tests that need long runs or much memory
 	$(BIN)/python -m pytest -m slow
 
-bench: setup-dev ## the benchmarks and the paper's tables; writes build/bench
+bench: $(VENV)/.installed-bench ## the benchmarks and the paper's tables; writes build/bench
 	$(BIN)/python -m benchmarks
 
 wheel: setup-dev ## build the wheel into dist/

@@ -1,31 +1,67 @@
-"""`python -m benchmarks [NAME ...]`: run benchmarks; each writes JSON and Markdown into build/bench."""
+"""`python -m benchmarks [NAME ...]`: run benchmarks; each leaves JSON, Markdown and mostly a plot in build/bench."""
 
 from __future__ import annotations
 
 import sys
+import time
+from importlib import import_module
+from typing import NamedTuple
 
-from benchmarks import executors, learners, memory, reading
-from benchmarks.paper import multilabel, presets, theory
+
+class Benchmark(NamedTuple):
+    """Where a benchmark is, how long it takes here, and what it shows. Its module has a `main()`."""
+
+    module: str
+    minutes: float
+    about: str
+
 
 BENCHMARKS = {
-    "multilabel": multilabel.main,
-    "executors": executors.main,
-    "learners": learners.main,
-    "memory": memory.main,
-    "presets": presets.main,
-    "reading": reading.main,
-    "theory": theory.main,
+    "limits": Benchmark("benchmarks.limits", 0.3, "what the machine can do: memory, GEMM, exp, remainders"),
+    "micro": Benchmark(
+        "benchmarks.micro.run", 1.5, "each kernel against its twin and the obvious way; share of its bound"
+    ),
+    "decoding": Benchmark(
+        "benchmarks.decoding", 3, "pruned search against the scan, 670 thousand and 50 million labels"
+    ),
+    "training": Benchmark("benchmarks.training", 2, "a training step against the same network in PyTorch"),
+    "text": Benchmark("benchmarks.text", 1, "text features against HashingVectorizer"),
+    "opening": Benchmark("benchmarks.opening", 2, "opening a 2 GB model: first answer, verification, private memory"),
+    "scaling": Benchmark("benchmarks.scaling", 4, "time and memory against K, R, B, rows and workers"),
+    "executors": Benchmark("benchmarks.executors", 2.5, "two workers against one: ratio of times, same bytes"),
+    "reading": Benchmark("benchmarks.reading", 1, "XMC text to arrays against scikit-learn's svmlight loader"),
+    "memory": Benchmark("benchmarks.memory", 4, "the memory that a plan tells against measured peaks"),
+    "presets": Benchmark("benchmarks.paper.presets", 1, "what the paper's experiments would cost"),
+    "learners": Benchmark("benchmarks.learners", 5, "scikit-learn classifiers as base learners"),
+    "multilabel": Benchmark(
+        "benchmarks.paper.multilabel", 14, "the paper's multilabel tables; models stay for the next run"
+    ),
+    "theory": Benchmark("benchmarks.paper.theory", 1, "theorems 1 and 2 on sketches of known probabilities"),
 }
 
 
-def main() -> None:
-    """Run the benchmarks named on the command line, or all of them."""
-    names = sys.argv[1:] or list(BENCHMARKS)
+def main(arguments: list[str]) -> None:
+    """Run the benchmarks named, or all of them; `--list` says what there is."""
+    if arguments == ["--list"]:
+        print(listing(list(BENCHMARKS)))
+        return
+    names = arguments or list(BENCHMARKS)
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         sys.exit(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    print(listing(names), flush=True)
     for name in names:
-        BENCHMARKS[name]()
+        begun = time.monotonic()
+        import_module(BENCHMARKS[name].module).main()
+        print(f"{name}: {(time.monotonic() - begun) / 60:.1f} minutes\n", flush=True)
 
 
-main()
+def listing(names: list[str]) -> str:
+    """A line a benchmark: name, minutes, what it shows; then the sum."""
+    chosen = [(name, BENCHMARKS[name]) for name in names]
+    lines = [f"{name:<12}{each.minutes:>5g} min  {each.about}" for name, each in chosen]
+    return "\n".join([*lines, f"{'together':<12}{sum(each.minutes for _, each in chosen):>5g} min, about"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 import time
@@ -29,6 +30,11 @@ def peak_bytes(command: Sequence[str], environment: Mapping[str, str]) -> int:
             words.seek(0)
             raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}: {words.read().decode()}")
     return peak
+
+
+def high_water() -> int:
+    """The most that this process ever had resident, libraries included."""
+    return _high_water(os.getpid())
 
 
 def _watch(process: subprocess.Popen[bytes]) -> int:

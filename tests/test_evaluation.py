@@ -13,7 +13,7 @@ from tests.metrics import by_definition
 from xmach import predictor as predictor_module
 from xmach.buckets import UniversalHashes
 from xmach.cli.evaluate import show
-from xmach.data import Dataset
+from xmach.data import Dataset, LabelCounts
 from xmach.decoding import ESTIMATORS
 from xmach.errors import InputError, ParameterError
 from xmach.evaluation import Evaluation, evaluate, settle
@@ -44,7 +44,8 @@ def a_predictor(**changes: Any) -> Predictor:
     hashes = UniversalHashes.draw(N_LABELS, N_BUCKETS, 3, 0)
     models, scaler = tuple(Rolled(r) for r in range(3)), Scaler("none", N_BUCKETS)
     mean_labels = float(COUNTS.sum() / N_TRAIN)
-    return replace(Predictor(models, hashes, scaler, COUNTS, mean_labels=mean_labels, multilabel=True), **changes)
+    counts = LabelCounts.of(COUNTS)
+    return replace(Predictor(models, hashes, scaler, counts, mean_labels=mean_labels, multilabel=True), **changes)
 
 
 def some_data(weights: bool = True, n_columns: int = N_LABELS + 5, n_rows: int = 60) -> Dataset:
@@ -168,7 +169,8 @@ def test_the_printed_table_has_the_figures(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_group_without_true_labels_has_no_recall(capsys: pytest.CaptureFixture[str]) -> None:
-    (result,) = evaluate(a_predictor(label_counts=np.ones(N_LABELS, np.int64)), some_data().slice(0, 1), (1,))
+    predictor = a_predictor(label_counts=LabelCounts.of(np.ones(N_LABELS, np.int64)))
+    (result,) = evaluate(predictor, some_data().slice(0, 1), (1,))
     show(facts_of(result, weighted=False), [1], as_json=False)
     dashes = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.split()[1:2] == ["-"]]
     missing = [group for group in ("head", "torso", "tail") if result.metrics[f"true share {group}"] == 0]

@@ -30,23 +30,25 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for name, buckets in SETS.items():
         for n_buckets in buckets:
-            folder, model = data_folder() / name, OUT / "models" / f"{name}-{n_buckets}"
-            _train(folder / "train.txt.gz", model, n_buckets)
-            results = _evaluate(load(model), read_dataset(folder / "test.txt.gz"), n_buckets == buckets[0])
+            test = read_dataset(data_folder() / name / "test.txt.gz")
+            results = _evaluate(load(trained(name, n_buckets)), test, n_buckets == buckets[0])
             rows += [{"set": name, "B": n_buckets, **result} for result in results]
     write_results("multilabel", rows, _precision_table(rows) + "\n" + _estimator_table(rows))
 
 
-def _train(file: Path, model: Path, n_buckets: int) -> None:
-    command = [sys.executable, "-m", "xmach", "train", str(file), "--model", str(model)]
-    subprocess.run([*command, "--buckets", str(n_buckets), "--repetitions", str(max(REPETITIONS))], check=True)
+def trained(name: str, n_buckets: int) -> Path:
+    """The model of a set; trained now, unless a run before has."""
+    file, model = data_folder() / name / "train.txt.gz", OUT / "models" / f"{name}-{n_buckets}"
+    command = [sys.executable, "-m", "xmach", "train", str(file), "--model", str(model), "--buckets", str(n_buckets)]
+    subprocess.run([*command, "--repetitions", str(max(REPETITIONS))], check=True, stdout=sys.stderr)
+    return model
 
 
 def _evaluate(predictor: Predictor, test: Dataset, compare: bool) -> Iterator[dict[str, Any]]:
     """Precision for every R and estimator wanted, from one pass over the test rows."""
     names = {r: ESTIMATORS if compare and r in COMPARED else ("log",) for r in REPETITIONS}
     wanted = [(r, first, name) for r in REPETITIONS for first in range(0, max(REPETITIONS), r) for name in names[r]]
-    signatures, seen = predictor.hashes.signatures(), predictor.label_counts > 0
+    signatures, seen = predictor.hashes.signatures(), predictor.label_counts.seen()
     decoders = {(r, first): Decoder(signatures[:, first : first + r], seen=seen) for r, first, _ in wanted}
     sums = {key: RankingMetrics(KS, ["precision"]) for key in wanted}
     for start, stop, sketch in predictor.sketches(predictor.rows(test.features)):

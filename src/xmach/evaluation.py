@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from xmach.data import Dataset
 from xmach.data.filters import answers_to_ask, drop_answers, drop_labels
@@ -51,9 +50,10 @@ def evaluate(
     and then. Labels `left_out` of a row count neither as answers nor as true (`xmach.data.read_filter`).
     """
     # Labels that the model does not know are labels without training rows.
-    counts = np.pad(predictor.label_counts, (0, max(0, data.n_labels - predictor.n_labels)))
-    n_rows = max(1, round(int(predictor.label_counts.sum()) / predictor.mean_labels))
-    chances, groups = propensities(counts, n_rows), frequency_groups(predictor.label_counts)
+    known = predictor.label_counts.dense()
+    counts = np.pad(known, (0, max(0, data.n_labels - predictor.n_labels)))
+    n_rows = max(1, round(predictor.label_counts.total / predictor.mean_labels))
+    chances, groups = propensities(counts, n_rows), frequency_groups(known)
     sums = [
         RankingMetrics(ks, corpus=[Coverage(), PropensityScored(chances), RecallByFrequency(groups)])
         for _ in estimators
@@ -74,15 +74,13 @@ def settle(predictor: Predictor, validation: Dataset | None, estimator: str) -> 
         return replace(predictor, estimator="log" if estimator == "auto" else estimator), {}
     names = ESTIMATORS if estimator == "auto" else (estimator,)
     sums = [RankingMetrics((1, 5), ("precision",)) for _ in names]
-    with threadpool_limits(1):  # sums of linear algebra must not depend on the number of threads
-        _add_answers(predictor, validation, names, sums)
+    _add_answers(predictor, validation, names, sums)
     precisions = {name: total.result() for name, total in zip(names, sums, strict=True)}
     if estimator == "auto":
         estimator = max(names, key=lambda name: (precisions[name]["precision@1"], precisions[name]["precision@5"]))
     settled = replace(predictor, estimator=estimator)
     if settled.multilabel:
-        with threadpool_limits(1):
-            settled = replace(settled, threshold=choose_threshold(settled, validation))
+        settled = replace(settled, threshold=choose_threshold(settled, validation))
     return settled, {f"validation precision@1 {name}": values["precision@1"] for name, values in precisions.items()}
 
 

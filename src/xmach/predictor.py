@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from threadpoolctl import ThreadpoolController
 
-from xmach.buckets import UniversalHashes
+from xmach.buckets import Index, UniversalHashes
+from xmach.data import LabelCounts
 from xmach.data.arrays import as_rows, as_sparse_rows, check_columns
 from xmach.decoding import Decoder
 from xmach.errors import InputError
 from xmach.features import HashedText, Scaler
+from xmach.planning import usable_cores
 from xmach.types import (
     AnyArray,
     BucketModel,
@@ -29,6 +33,15 @@ from xmach.types import (
 )
 
 _BATCH_BYTES = 64 * 2**20  # bucket probabilities held at a time
+_FEW_ROWS = 16  # so few are not worth a second thread
+
+
+class LabelNames(Protocol):
+    """What labels are called: an array, or names that lie in a file."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, ids: IntArray, /) -> AnyArray: ...
 
 
 @dataclass(frozen=True)
@@ -38,14 +51,15 @@ class Predictor:
     models: tuple[BucketModel, ...]  # R of them, or fewer where some are missing
     hashes: UniversalHashes  # of just those repetitions
     scaler: Scaler
-    label_counts: IntArray  # (K,) training rows of each label
-    label_names: AnyArray | None = None  # (K,); None: labels are called by their ids
+    label_counts: LabelCounts  # training rows of each label
+    label_names: LabelNames | None = None  # (K,); None: labels are called by their ids
     text: HashedText | None = None
     estimator: str = "log"
     threshold: float | None = None  # the least score of a label that `predict` gives in the multilabel case
     multilabel: bool = False
     mean_labels: float = 1.0  # labels a training row
     feature_names: tuple[str, ...] | None = None  # (d,) of the table that was trained on
+    index: Index | None = None  # tables that lie beside the model; None: the decoder chooses
 
     @property
     def n_labels(self) -> int:
@@ -60,7 +74,7 @@ class Predictor:
     @cached_property
     def decoder(self) -> Decoder:
         """The decoder over this model's signatures."""
-        return Decoder(self.hashes, self.estimator, seen=self.label_counts > 0)
+        return Decoder(self.hashes, self.estimator, index=self.index or "auto", seen=self.label_counts.seen())
 
     def rows(self, X: Any) -> Rows:
         """Texts or arrays as rows of the model's width, checked; not yet scaled."""
@@ -78,7 +92,7 @@ class Predictor:
         rows = self.rows(X)
         out = np.empty((rows.shape[0], len(self.models), self.hashes.n_buckets), np.float32)
         for start, stop in row_batches(rows.shape[0], self._batch_size):
-            out[start:stop] = self._sketch(slice_rows(rows, start, stop))
+            self._fill(slice_rows(rows, start, stop), out[start:stop])
         return out
 
     def top_k(
@@ -125,25 +139,51 @@ class Predictor:
         return sp.csr_matrix((np.ones(len(rows), np.int64), (rows, best.ids[kept])), shape=shape)
 
     def sketches(self, rows: Rows) -> Iterator[tuple[int, int, FloatArray]]:
-        """(start, stop, bucket probabilities) of consecutive batches of rows."""
-        for start, stop in row_batches(rows.shape[0], self._batch_size):
-            yield start, stop, self._sketch(slice_rows(rows, start, stop))
+        """(start, stop, bucket probabilities) of consecutive batches of rows; the next batch takes the place of one."""
+        size = min(rows.shape[0], self._batch_size)
+        sketch = np.empty((size, len(self.models), self.hashes.n_buckets), np.float32)  # (n, R, B)
+        for start, stop in row_batches(rows.shape[0], size):
+            self._fill(slice_rows(rows, start, stop), sketch[: stop - start])
+            yield start, stop, sketch[: stop - start]
 
     def names(self, ids: IntArray) -> AnyArray:
         """The label names of ids."""
         return ids if self.label_names is None else self.label_names[ids]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the decoder's table, which is made again when needed."""
-        return {name: value for name, value in vars(self).items() if name != "decoder"}
+        """Without the decoder's tables, which are made again when needed."""
+        return {name: value for name, value in vars(self).items() if name != "decoder"} | {"index": None}
 
     @property
     def _batch_size(self) -> int:
         return max(1, min(4096, _BATCH_BYTES // (4 * len(self.models) * self.hashes.n_buckets)))
 
-    def _sketch(self, rows: Rows) -> FloatArray:
+    def _fill(self, rows: Rows, sketch: FloatArray) -> None:
+        """Write the bucket probabilities of a batch into (n, R, B): a thread a core, each with a repetition at a time.
+
+        Linear algebra on one thread each: so a product has the same bits whatever the number of cores, and threads of
+        two kinds do not wait for each other's core. Decoding begins when all are done.
+        """
         scaled = self.scaler.apply(rows)
-        return np.stack([model.probabilities(scaled) for model in self.models], axis=1)  # (n, R, B)
+
+        def forward(r: int) -> None:
+            sketch[:, r] = self.models[r].probabilities(scaled)
+
+        repetitions = range(len(self.models))
+        workers = 1 if len(sketch) <= _FEW_ROWS else min(len(self.models), usable_cores())
+        with _linear_algebra().limit(limits=1):
+            if workers == 1:
+                for r in repetitions:
+                    forward(r)
+                return
+            with ThreadPoolExecutor(workers) as pool:
+                list(pool.map(forward, repetitions))
+
+
+@cache
+def _linear_algebra() -> ThreadpoolController:
+    """The libraries whose threads can be told; looking for them takes milliseconds."""
+    return ThreadpoolController()
 
 
 def text_rows(X: Any, text: HashedText) -> SparseRows:

@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xmach._kernels.scan import MEAN, MEDIAN, MIN, scan_top_k, scan_top_k_slow, score_labels, score_labels_slow
+from xmach._kernels.scan import (
+    MEAN,
+    MEDIAN,
+    MIN,
+    finish_top_k,
+    scan_means,
+    scan_top_k,
+    scan_top_k_slow,
+    score_labels,
+    score_labels_slow,
+    start_top_k,
+)
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray
 
 RULES = [MEAN, MIN, MEDIAN]
@@ -17,10 +28,22 @@ NO_MASK = np.zeros(0, np.bool_)
 
 
 def scan(
-    cells: FloatArray, signatures: AnyArray, mask: BoolArray, wanted: bool, rule: int, k: int
+    cells: FloatArray, signatures: AnyArray, mask: BoolArray, wanted: bool, rule: int, k: int, pieces: int = 1
 ) -> tuple[FloatArray, IntArray]:
+    """The scan with the labels in some pieces; the faster one by the mean, where asked for the mean, gives the same."""
     scores, ids = np.full((len(cells), k), np.nan, np.float32), np.full((len(cells), k), 99, np.int64)
-    scan_top_k(cells, signatures, mask, wanted, rule, scores, ids)
+    start_top_k(scores, ids)
+    other_scores, other_ids = scores.copy(), ids.copy()
+    size = -(-len(signatures) // pieces)
+    for first in range(0, len(signatures), size):
+        piece = signatures[first : first + size]
+        scan_top_k(cells, piece, first, mask, wanted, rule, scores, ids)
+        if rule == MEAN:
+            scan_means(cells, piece, first, mask, wanted, other_scores, other_ids)
+    finish_top_k(scores, ids)
+    if rule == MEAN:
+        finish_top_k(other_scores, other_ids)
+        assert_same((other_scores, other_ids), (scores, ids))
     return scores, ids
 
 
@@ -67,7 +90,17 @@ def test_scan_is_its_twin(
     mask = NO_MASK if masked is None else np.random.default_rng(seed).random(n_labels) < 0.5
     k = max(1, round(share * n_labels))
     arguments = cells, signatures, mask, bool(masked), rule, k
-    assert_same(scan(*arguments), scan_top_k_slow(*arguments))
+    expected = scan_top_k_slow(*arguments)
+    for pieces in (1, 2, 7):
+        assert_same(scan(*arguments, pieces), expected)
+
+
+def test_more_labels_than_are_added_up_together() -> None:
+    for n_repetitions in (1, 3, 4, 7):
+        cells, signatures = random_case(n_repetitions, 2, 9001, n_repetitions, 50, 4, np.uint8)
+        for mask in (NO_MASK, np.arange(9001) % 3 == 0):
+            arguments = cells, signatures, mask, True, MEAN, 60
+            assert_same(scan(*arguments, 2), scan_top_k_slow(*arguments))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -104,6 +137,14 @@ def test_too_few_candidates_leave_empty_places_at_the_end() -> None:
     assert scores[0, 2:].tolist() == [-np.inf, -np.inf]
     none_wanted = scan(cells, signatures, np.zeros(5, np.bool_), True, MEAN, 2)
     assert none_wanted[1].tolist() == [[-1, -1]]
+
+
+def test_infinite_scores_are_scores() -> None:
+    cells, signatures = np.full((1, 3, 2), -3e38, np.float32), np.array([[0, 0, 0], [1, 1, 1], [0, 1, 0]], np.uint8)
+    cells[0, :, 1] = -1.0
+    scores, ids = scan(cells, signatures, NO_MASK, True, MEAN, 3)
+    assert ids.tolist() == [[1, 0, 2]]
+    assert scores.tolist() == [[-1.0, -np.inf, -np.inf]]
 
 
 def test_negative_scores_rank_like_others() -> None:

@@ -100,7 +100,7 @@ def test_each_preset_trains_on_a_small_file_of_its_format(xmach: Run, tmp_path: 
 
 
 def made(name: PresetName | None, buckets: int | None = None, epochs: int | None = None) -> Recipe:
-    return recipe(name, buckets, None, None, None, epochs, None, None, 0.0, 0.0, None, None)
+    return recipe(name, buckets, None, None, None, epochs, None, None, 0.0, 0.0, 0.0, None, None)
 
 
 @pytest.mark.parametrize(

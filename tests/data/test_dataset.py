@@ -94,7 +94,7 @@ def test_empty_datasets_are_saved_too(dataset: Dataset, tmp_path: Path) -> None:
 
 
 def test_counts(dataset: Dataset) -> None:
-    assert dataset.label_counts().tolist() == [1, 0, 2, 0]
+    assert dataset.label_counts().dense().tolist() == [1, 0, 2, 0]
     assert dataset.is_multiclass
 
 

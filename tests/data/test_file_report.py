@@ -90,7 +90,7 @@ def test_one_of_a_thing_is_singular(write: WriteFile) -> None:
 def test_it_counts_what_the_reader_reads(shared_data: Path) -> None:
     path = shared_data / "citeulike_t" / "test.txt.gz"
     report, dataset = check_file(path), read_dataset(path)
-    counts = dataset.label_counts()
+    counts = dataset.label_counts().dense()
     assert report.gzip
     assert (report.rows, report.nonzeros) == (dataset.n_rows, dataset.features.nnz)
     assert report.labels_without_rows == np.count_nonzero(counts == 0)

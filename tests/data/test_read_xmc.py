@@ -44,7 +44,7 @@ def test_real_files(shared_data: Path, file: str, shape: tuple[int, int, int], l
     assert dataset.labels.nnz / dataset.n_rows == pytest.approx(labels_per_row, abs=0.1)
     assert not dataset.is_multiclass
     if file == "citeulike_t/train":
-        assert np.count_nonzero(dataset.label_counts()) == 46_316
+        assert np.count_nonzero(dataset.label_counts().dense()) == 46_316
 
 
 def test_rows_are_sorted_and_labels_counted_once(write: WriteFile) -> None:

@@ -34,6 +34,9 @@ from xmach.learners import NetworkSettings
         ({"weight_decay": -0.1}, r"weight_decay must be a number in \[0\.0, inf\), got -0\.1"),
         ({"dropout": 1.0}, r"dropout must be a number in \[0\.0, 1\.0\), got 1\.0"),
         ({"dropout": -0.1}, r"dropout must be a number in \[0\.0, 1\.0\), got -0\.1"),
+        ({"skip_below": 1.0}, r"skip_below must be a number in \[0\.0, 1\.0\), got 1\.0"),
+        ({"skip_below": 0.1, "loss": "bce"}, "skip_below needs softmax and a hidden layer"),
+        ({"skip_below": 0.1, "hidden": ()}, "skip_below needs softmax and a hidden layer"),
     ],
 )
 def test_refused(wrong: dict[str, Any], message: str) -> None:
@@ -49,3 +52,10 @@ def test_settings_travel_as_json(hidden: tuple[int, ...]) -> None:
 
 def test_numpy_numbers_are_numbers() -> None:
     assert NetworkSettings(epochs=np.int64(3), learning_rate=np.float32(0.5), hidden=(np.int32(4),)).epochs == 3
+
+
+def test_plans_from_before_the_skipping_option() -> None:
+    assert "skip_below" not in NetworkSettings().to_dict()  # the bytes of a plan without it stay as they were
+    assert NetworkSettings.from_dict(NetworkSettings().to_dict()) == NetworkSettings(skip_below=0.0)
+    with_it = NetworkSettings(skip_below=0.01)
+    assert NetworkSettings.from_dict(json.loads(json.dumps(with_it.to_dict()))) == with_it

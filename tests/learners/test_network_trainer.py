@@ -210,7 +210,7 @@ def test_dropout_keeps_the_expected_activation(make_labelled: MakeRows) -> None:
     batch = make_labelled(N, D, LABELS, BUCKETS).batch(ALL)
     plain, dropping = trainer_of((400,)), trainer_of((400,), dropout=0.25)
     expected = plain._forward(batch.rows, (0, 0))[0][0]
-    draws = np.stack([dropping._forward(batch.rows, (0, step))[0][0] for step in range(200)])
+    draws = np.stack([dropping._forward(batch.rows, (0, step))[0][0].copy() for step in range(200)])
     assert (draws == 0).mean() == pytest.approx((expected == 0).mean() + 0.25 * (expected > 0).mean(), abs=0.01)
     kept = draws[:, expected > 0] / expected[expected > 0]
     assert set(np.unique(kept.round(4))) == {0.0, np.float32(1.3333)}

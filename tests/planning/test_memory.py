@@ -10,6 +10,8 @@ import pytest
 from benchmarks import memory as bench
 
 from xmach import predictor
+from xmach._kernels.pruned import make_scratch
+from xmach.decoding import decoder
 from xmach.errors import ParameterError
 from xmach.planning import DataSize, Shape, prediction_bytes, training_bytes, training_memory
 from xmach.planning import memory as module
@@ -71,26 +73,63 @@ def test_reading_can_take_more_than_training() -> None:
 
 def test_prediction_by_hand() -> None:
     data = DataSize(nonzeros_per_row=10)
-    answering = 8 * 4 * 4 * 30 * 2.25 + 4 * 8 * (20 + 30) + 40 * 80
-    kept = SHAPE.model_bytes + 4 * 1000 + 10 * 700
-    bare = prediction_bytes(SHAPE, data, rows=8, signatures=False, writing=False)
-    assert bare == PROCESS + DECODER_BYTES + kept + answering
-    assert prediction_bytes(SHAPE, data, rows=8, signatures=False) == bare + WRITER_BYTES
-    table = 700 * 4  # one byte a bucket
-    filled = 24 * 700  # more than answering so few rows
-    assert prediction_bytes(SHAPE, data, rows=8, writing=False) == bare + table + filled - answering
-    index = 4 * (4 * 700 + 8 * 31)
-    with_index = prediction_bytes(SHAPE, data, rows=8, signatures=False, inverted_index=True, writing=False)
-    assert with_index == bare + index
+    sketch, layers = 8 * 4 * 4 * 30, 4 * 8 * (20 + 30)
+    file = 8 * (8 * 10 + 8 + 16)
+    kept = SHAPE.model_bytes + 4 * 1000 + 5 * 700 + 700 * 4  # counts and a mask of labels; one byte a bucket
+    plain = PROCESS + DECODER_BYTES + WRITER_BYTES + file + kept + 2.25 * sketch + 40 * 80
+    assert prediction_bytes(SHAPE, data, rows=8, threads=1) == plain + layers
+    assert prediction_bytes(SHAPE, data, rows=8, threads=3) == plain + 3 * layers
+    assert prediction_bytes(SHAPE, data, rows=8, threads=9) == plain + 4 * layers  # no more than repetitions
+
+
+def test_a_single_batch_is_let_go_before_its_answers_are_written() -> None:
+    several, one = (prediction_bytes(Shape(700, 1000, (20,), 5000, 4), DataSize(n), rows=900) for n in (901, 900))
+    assert several - one == WRITER_BYTES - 24 * 700  # then the moment when the table is made is the peak
+
+
+def test_a_decoder_of_many_labels_has_lists_and_searches_them() -> None:
+    few, many = (Shape(n, 1000, (20,), 30, 4) for n in (10_000, 10_001))
+    grown = prediction_bytes(many, rows=8, threads=1) - prediction_bytes(few, rows=8, threads=1)
+    lists = 4 * (4 * 10_001 + 8 * 31)
+    scratch = 2 * 2**14 + 8 * 4 * 30 + 8 * (2 * 10_001 // 30) + 3 * 2**17
+    assert grown == 5 + 4 + lists + scratch + 0.75 * 8 * 4 * 4 * 30  # one label more; rows that are scanned after all
+
+
+def test_large_tables_are_not_made() -> None:
+    """Beside the counts of labels nothing grows with their number: the hash computes the tables."""
+    stored, computed = Shape(5_000_000, 1000, (20,), 1000, 8), Shape(6_000_000, 1000, (20,), 1000, 8)
+    bare = [
+        prediction_bytes(shape, rows=8, threads=1) - 5 * shape.n_labels - 8 * (2 * shape.n_labels // 1000)
+        for shape in (stored, computed)
+    ]
+    tables = 5_000_000 * 8 * 6 + 8 * 8 * 1001
+    making = 5_000_000 * 8 * 2 + 5_000_000 * 2  # all signatures for a second time, and one column of them
+    scratch = 2 * 2**22 + 8 * 8 * 1000 + 3 * 2**17
+    hidden = 8 * (2 * 5_000_000 // 1000)  # lists of the stored shape: no scratch at the moment of its peak
+    assert bare[0] - bare[1] == tables + making - scratch - WRITER_BYTES - hidden
+    large, larger = (prediction_bytes(Shape(n, 1000, (20,), 1000, 8), rows=8) for n in (50_000_000, 100_000_000))
+    assert 5 * 50_000_000 < larger - large < 5.1 * 50_000_000 + 2**20 * 8
 
 
 def test_a_sketch_of_many_buckets_is_cut_to_its_bytes() -> None:
     wide = Shape(700, 10, (), 50_000, 32)
-    assert prediction_bytes(wide, rows=4096) == prediction_bytes(wide, rows=64 * 2**20 // (4 * 32 * 50_000))
+    most = 64 * 2**20 // (4 * 32 * 50_000)
+    file = (4096 - most) * (8 * 100 + 8 + 16)
+    assert prediction_bytes(wide, rows=4096) == prediction_bytes(wide, rows=most) + file
 
 
-def test_the_sketch_is_the_predictors() -> None:
+def test_constants_are_those_of_predictor_and_decoder() -> None:
     assert predictor._BATCH_BYTES == module.SKETCH_BYTES
+    assert decoder._FEW_LABELS == module.FEW_LABELS
+    assert decoder._STORED_BYTES == module.STORED_BYTES
+
+
+@pytest.mark.parametrize(("n_labels", "n_buckets"), [(20_000, 300), (10_000_000, 5000)])
+def test_a_search_has_the_scratch_that_is_planned(n_labels: int, n_buckets: int) -> None:
+    scratch = make_scratch(n_labels, 8, n_buckets, 2 * n_labels // n_buckets)
+    assert sum(array.nbytes for array in scratch) == pytest.approx(
+        module._scratch_bytes(Shape(n_labels, 10, (), n_buckets, 8)), rel=0.01
+    )
 
 
 @pytest.mark.parametrize(

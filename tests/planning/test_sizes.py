@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from xmach.buckets import UniversalHashes, invert
+from xmach.buckets import UniversalHashes, new_tables
 from xmach.errors import ParameterError
 from xmach.models import NetworkModel
 from xmach.planning import (
@@ -65,9 +65,9 @@ def test_parameters_are_those_of_a_model() -> None:
 @pytest.mark.parametrize("buckets", [2, 256, 257, 65_536, 65_537])
 def test_tables_are_as_large_as_those_that_are_made(buckets: int) -> None:
     hashes = UniversalHashes.draw(1000, buckets, 3, seed=0)
-    index = invert(hashes)
-    assert signature_bytes(1000, buckets, 3) == hashes.signatures().nbytes
-    assert inverted_index_bytes(1000, buckets, 3) == index.offsets.nbytes + index.labels.nbytes
+    tables = new_tables(hashes)
+    assert signature_bytes(1000, buckets, 3) == tables.signatures.nbytes == hashes.signatures().nbytes
+    assert inverted_index_bytes(1000, buckets, 3) == tables.offsets.nbytes + tables.labels.nbytes
 
 
 def test_fifty_million_labels_take_what_was_measured() -> None:

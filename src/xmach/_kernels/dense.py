@@ -1,4 +1,4 @@
-"""The dense layers' optimizer, and the output layer's targets and losses."""
+"""The dense layers' optimizer, the output layer's targets and binary cross-entropy; softmax has a file of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,29 @@ import numpy as np
 
 from xmach._kernels._compile import kernel
 from xmach.types import FloatArray, Int32Array, IntArray
+
+
+@kernel
+def adam_row(
+    weights: FloatArray,
+    gradient: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    rate: np.float32,
+    beta1: np.float32,
+    beta2: np.float32,
+    epsilon: np.float32,
+    decay: np.float32,
+) -> None:
+    """One Adam step in place over 1-D arrays; `rate` carries the bias correction, `decay` multiplies the weights."""
+    one = np.float32(1.0)
+    for i in range(len(weights)):
+        g = gradient[i]
+        m = beta1 * first[i] + (one - beta1) * g
+        v = beta2 * second[i] + (one - beta2) * g * g
+        first[i] = m
+        second[i] = v
+        weights[i] = decay * weights[i] - rate * m / (np.sqrt(v) + epsilon)
 
 
 @kernel
@@ -20,15 +43,9 @@ def adam(
     epsilon: np.float32,
     decay: np.float32,
 ) -> None:
-    """One Adam step in place over flat arrays; `rate` carries the bias correction, `decay` multiplies the weights."""
-    one = np.float32(1.0)
+    """`adam_row` over 2-D arrays, or blocks of them."""
     for i in range(len(weights)):
-        g = gradient[i]
-        m = beta1 * first[i] + (one - beta1) * g
-        v = beta2 * second[i] + (one - beta2) * g * g
-        first[i] = m
-        second[i] = v
-        weights[i] = decay * weights[i] - rate * m / (np.sqrt(v) + epsilon)
+        adam_row(weights[i], gradient[i], first[i], second[i], rate, beta1, beta2, epsilon, decay)
 
 
 @kernel
@@ -72,29 +89,6 @@ def bucket_targets(
         for t in range(start, place):
             masses[t] = masses[t] / total if total > 0 else np.float32(1.0 / (place - start))
         offsets[i + 1] = place
-
-
-@kernel
-def softmax_gradient(
-    probabilities: FloatArray, offsets: IntArray, buckets: Int32Array, masses: FloatArray, weights: FloatArray
-) -> float:
-    """Turn softmax probabilities (n, B) into d loss / d logits in place; returns the summed weighted cross-entropy.
-
-    A row without labels has no target: its gradient is zero.
-    """
-    loss = 0.0
-    for i in range(len(weights)):
-        row, weight = probabilities[i], weights[i]
-        if offsets[i] == offsets[i + 1]:
-            row[:] = 0.0
-            continue
-        for t in range(offsets[i], offsets[i + 1]):
-            loss -= weight * masses[t] * np.log(max(row[buckets[t]], np.float32(1e-30)))
-        for t in range(offsets[i], offsets[i + 1]):
-            row[buckets[t]] -= masses[t]
-        if weight != 1.0:
-            row *= weight
-    return loss
 
 
 @kernel

@@ -1,11 +1,43 @@
-"""The sparse first layer: forward, and backward fused with its optimizer."""
+"""A sparse layer: forward, and backward fused with its optimizer.
+
+The first layer's rows are sparse, and so are the output's gradients where small ones are skipped: both come here.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from xmach._kernels._compile import kernel
+from xmach._kernels._prefetch import prefetch
+from xmach._kernels.dense import adam_row
 from xmach.types import FloatArray, Int32Array, IntArray
+
+_AHEAD = 3  # features by which rows are asked for in advance: 2.4 ms instead of 4.1 for 14,500 rows of 32 weights
+_LINE = 16  # floats in a cache line
+_ASKED = 64  # floats asked for at most: the processor itself follows a longer row
+
+
+@kernel
+def add_rows(
+    out: FloatArray, start: int, stop: int, indices: Int32Array, values: FloatArray, source: FloatArray
+) -> None:
+    """out += the sum of values[j] * source[indices[j]] for start <= j < stop, added in that order.
+
+    Four at a time: `out` is loaded and stored once for four rows (12.6 ms instead of 16.8 for 85,000 rows of 500).
+    """
+    j = start
+    while j + 4 <= stop:
+        w, x, y, z = values[j], values[j + 1], values[j + 2], values[j + 3]
+        a, b = source[indices[j]], source[indices[j + 1]]
+        c, d = source[indices[j + 2]], source[indices[j + 3]]
+        for h in range(len(out)):
+            out[h] = out[h] + w * a[h] + x * b[h] + y * c[h] + z * d[h]
+        j += 4
+    while j < stop:
+        w, a = values[j], source[indices[j]]
+        for h in range(len(out)):
+            out[h] += w * a[h]
+        j += 1
 
 
 @kernel
@@ -13,15 +45,15 @@ def sparse_forward(
     indptr: IntArray, indices: Int32Array, values: FloatArray, weights: FloatArray, bias: FloatArray, out: FloatArray
 ) -> None:
     """out = X @ weights + bias for CSR rows X (n, d), weights (d, H), out (n, H)."""
-    width = weights.shape[1]
-    for i in range(len(indptr) - 1):
-        row = out[i]
-        row[:] = bias
-        for j in range(indptr[i], indptr[i + 1]):
-            value = values[j]
-            source = weights[indices[j]]
-            for h in range(width):
-                row[h] += value * source[h]
+    asked = min(weights.shape[1], _ASKED)
+    n_rows = len(indptr) - 1
+    for i in range(n_rows):
+        if i + 1 < n_rows and asked < _ASKED:
+            for j in range(indptr[i + 1], indptr[i + 2]):
+                for h in range(0, asked, _LINE):
+                    prefetch(weights, indices[j], h)
+        out[i] = bias
+        add_rows(out[i], indptr[i], indptr[i + 1], indices, values, weights)
 
 
 def sparse_forward_slow(
@@ -34,6 +66,23 @@ def sparse_forward_slow(
 
 
 @kernel
+def count_features(indptr: IntArray, indices: Int32Array, counts: Int32Array, features: Int32Array) -> int:
+    """Count each feature's entries into `counts` (d,), all zero before; returns how many `features` the batch has.
+
+    `features` has room for one more than that.
+    """
+    n_touched = 0
+    for j in range(indptr[len(indptr) - 1]):
+        feature = indices[j]
+        features[n_touched] = (
+            feature  # written in any case, counted if new: a branch would be guessed wrong half the time
+        )
+        n_touched += counts[feature] == 0
+        counts[feature] += 1
+    return n_touched
+
+
+@kernel
 def transpose_batch(
     indptr: IntArray,
     indices: Int32Array,
@@ -43,40 +92,83 @@ def transpose_batch(
     starts: Int32Array,
     rows: Int32Array,
     row_values: FloatArray,
-) -> int:
-    """Turn a batch's CSR rows into lists by feature, by counting; returns how many features the batch has.
+) -> None:
+    """Turn a batch's CSR rows into lists by feature, in the order of `features`, by counting.
 
-    Feature `features[t]` has entries `starts[t]..starts[t+1]` of `rows` and `row_values`. `counts` (d,) is all zero
-    before and after: only what the batch touches is visited, so the cost is O(nnz) however large d is.
+    Feature `features[t]` has entries `starts[t]..starts[t+1]` of `rows` and `row_values`. `counts` (d,) is as
+    `count_features` left it, and all zero afterwards: only what the batch touches is visited, so the cost is O(nnz)
+    however large d is.
     """
-    n_touched = 0
-    n_rows = len(indptr) - 1
-    for j in range(indptr[n_rows]):
-        feature = indices[j]
-        if counts[feature] == 0:
-            features[n_touched] = feature
-            n_touched += 1
-        counts[feature] += 1
     starts[0] = 0
-    for t in range(n_touched):
+    for t in range(len(features)):
         feature = features[t]
         starts[t + 1] = starts[t] + counts[feature]
         counts[feature] = starts[t]  # from here on: where the feature's next entry goes
-    for i in range(n_rows):
+    for i in range(len(indptr) - 1):
         for j in range(indptr[i], indptr[i + 1]):
             feature = indices[j]
             place = counts[feature]
             rows[place] = i
             row_values[place] = values[j]
             counts[feature] = place + 1
-    for t in range(n_touched):
+    for t in range(len(features)):
         counts[features[t]] = 0
-    return n_touched
+
+
+@kernel
+def forward_by_feature(
+    features: Int32Array,
+    starts: Int32Array,
+    rows: Int32Array,
+    row_values: FloatArray,
+    weights: FloatArray,
+    bias: FloatArray,
+    out: FloatArray,
+) -> None:
+    """`sparse_forward` of a transposed batch, for a batch that is trained on: a weight row comes from memory once.
+
+    With features in rising order the same bits. 9.3 ms instead of 12.5 for 85,000 entries of 30,700 rows of 500.
+    """
+    asked = min(weights.shape[1], _ASKED)
+    for i in range(len(out)):
+        out[i] = bias
+    for t in range(len(features)):
+        soon = features[min(t + _AHEAD, len(features) - 1)]
+        for h in range(0, asked, _LINE):
+            prefetch(weights, soon, h)
+        source = weights[features[t]]
+        for j in range(starts[t], starts[t + 1]):
+            row, value = out[rows[j]], row_values[j]
+            for h in range(len(source)):
+                row[h] += value * source[h]
+
+
+@kernel
+def _adam_once(
+    weights: FloatArray,
+    value: np.float32,
+    source: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    rate: np.float32,
+    beta1: np.float32,
+    beta2: np.float32,
+    epsilon: np.float32,
+    decay: np.float32,
+) -> None:
+    """`adam_row` with the gradient value * source."""
+    one = np.float32(1.0)
+    for h in range(len(weights)):
+        g = value * source[h]
+        m = beta1 * first[h] + (one - beta1) * g
+        v = beta2 * second[h] + (one - beta2) * g * g
+        first[h] = m
+        second[h] = v
+        weights[h] = decay * weights[h] - rate * m / (np.sqrt(v) + epsilon)
 
 
 @kernel
 def sparse_adam(
-    n_touched: int,
     features: Int32Array,
     starts: Int32Array,
     rows: Int32Array,
@@ -94,24 +186,26 @@ def sparse_adam(
     """Gradient of the touched weight rows, X^T @ delta, fused with their Adam step; delta is (n, H).
 
     Lazy: rows of features that the batch lacks keep weights and moments as they are. `rate` carries the bias
-    correction of the step; `decay` multiplies the weights (decoupled weight decay).
+    correction of the step; `decay` multiplies the weights (decoupled weight decay). Wide rows take what memory
+    takes to read and write weights and moments: 30,700 rows of 500 in 24 ms are 15 GB/s.
     """
-    width = weights.shape[1]
-    gradient = np.empty(width, np.float32)
-    one = np.float32(1.0)
-    for t in range(n_touched):
+    gradient = np.empty(weights.shape[1], np.float32)
+    asked = min(weights.shape[1], _ASKED)
+    for t in range(len(features)):
+        soon = features[min(t + _AHEAD, len(features) - 1)]
+        for h in range(0, asked, _LINE):
+            prefetch(weights, soon, h)
+            prefetch(first, soon, h)
+            prefetch(second, soon, h)
+        f, j = features[t], starts[t]
+        if starts[t + 1] == j + 1:  # most features: the gradient need not be stored on the way
+            _adam_once(
+                weights[f], row_values[j], delta[rows[j]], first[f], second[f], rate, beta1, beta2, epsilon, decay
+            )
+            continue
         gradient[:] = 0.0
-        for j in range(starts[t], starts[t + 1]):
-            value = row_values[j]
-            source = delta[rows[j]]
-            for h in range(width):
-                gradient[h] += value * source[h]
-        w, m, v = weights[features[t]], first[features[t]], second[features[t]]
-        for h in range(width):
-            g = gradient[h]
-            m[h] = beta1 * m[h] + (one - beta1) * g
-            v[h] = beta2 * v[h] + (one - beta2) * g * g
-            w[h] = decay * w[h] - rate * m[h] / (np.sqrt(v[h]) + epsilon)
+        add_rows(gradient, j, starts[t + 1], rows, row_values, delta)
+        adam_row(weights[f], gradient, first[f], second[f], rate, beta1, beta2, epsilon, decay)
 
 
 def sparse_adam_slow(
@@ -126,7 +220,7 @@ def sparse_adam_slow(
     epsilon: float,
     decay: float,
 ) -> None:
-    """The twin of `transpose_batch` followed by `sparse_adam`: the dense gradient, then Adam on the touched rows."""
+    """The twin of `count_features`, `transpose_batch` and `sparse_adam`: the dense gradient, then Adam."""
     indptr, indices, values = batch
     gradient = np.zeros_like(weights)
     for i in range(len(indptr) - 1):

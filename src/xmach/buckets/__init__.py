@@ -1,14 +1,21 @@
-"""Labels to buckets: the 2-universal hashes, the signatures they give, and the inverted index."""
+"""Labels to buckets: the 2-universal hashes, the signatures they give, and the index that a decoder searches."""
 
-from xmach.buckets.inverted import InvertedIndex, invert
+from xmach._kernels.index import Index
+from xmach.buckets.inverted import Tables, computed, fill_tables, new_tables, stored, table_index, table_shapes
 from xmach.buckets.signatures import as_signatures, count_indistinguishable_pairs, indistinguishable_groups
 from xmach.buckets.universal import UniversalHashes
 
 __all__ = [
-    "InvertedIndex",
+    "Index",
+    "Tables",
     "UniversalHashes",
     "as_signatures",
+    "computed",
     "count_indistinguishable_pairs",
+    "fill_tables",
     "indistinguishable_groups",
-    "invert",
+    "new_tables",
+    "stored",
+    "table_index",
+    "table_shapes",
 ]

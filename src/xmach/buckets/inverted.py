@@ -1,21 +1,28 @@
-"""The inverted index: which labels are in a bucket."""
+"""The index that a decoder searches: tables of signatures and posting lists, or the hash alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from xmach._kernels.index import Index, fill_column, fill_signatures, sort_into_buckets
 from xmach.buckets.universal import UniversalHashes
 from xmach.types import AnyArray, Int32Array, IntArray
 
+_CHUNK = 1 << 16  # labels whose signatures a thread computes at a time
 
-@dataclass(frozen=True)
-class InvertedIndex:
-    """The labels of every bucket of every repetition, by rising id; 4 bytes a label and repetition."""
 
+class Tables(NamedTuple):
+    """The tables of a stored index: 2 bytes (B <= 65,536) and 4 bytes a label and repetition."""
+
+    signatures: AnyArray  # (K, R)
     offsets: IntArray  # (R, B + 1)
-    labels: Int32Array  # (R, K)
+    labels: Int32Array  # (R, K) by bucket, then by rising id
 
     def members(self, repetition: int, bucket: int) -> Int32Array:
         """The labels in a bucket of a repetition, by rising id."""
@@ -23,18 +30,84 @@ class InvertedIndex:
         return self.labels[repetition, start:stop]
 
 
-def invert(hashes: UniversalHashes | AnyArray, n_buckets: int | None = None) -> InvertedIndex:
-    """The inverted index of hashes or of a (K, R) table of buckets, one repetition at a time."""
-    if isinstance(hashes, UniversalHashes):
-        n_labels, n_repetitions, n_buckets = hashes.n_labels, hashes.n_repetitions, hashes.n_buckets
-    else:
-        n_labels, n_repetitions = hashes.shape
-        n_buckets = int(hashes.max()) + 1 if n_buckets is None else n_buckets
-    offsets = np.zeros((n_repetitions, n_buckets + 1), np.int64)
+def table_shapes(hashes: UniversalHashes) -> dict[str, tuple[tuple[int, int], np.dtype[Any]]]:
+    """Shape and type of each table, by its name."""
+    n_labels, n_repetitions = hashes.n_labels, hashes.n_repetitions
+    return {
+        "signatures": ((n_labels, n_repetitions), hashes.dtype),
+        "offsets": ((n_repetitions, hashes.n_buckets + 1), np.dtype(np.int64)),
+        "labels": ((n_repetitions, n_labels), np.dtype(np.int32)),
+    }
+
+
+def computed(hashes: UniversalHashes) -> Index:
+    """The index without tables: everything by arithmetic modulo p."""
+    n_repetitions = hashes.n_repetitions
+    inverse = [pow(a, -1, hashes.prime) for a in hashes.a]
+    return Index(
+        hashes.n_labels,
+        hashes.n_buckets,
+        hashes.prime,
+        np.array(hashes.a, np.int64),
+        np.array(hashes.b, np.int64),
+        np.array(inverse, np.int64),
+        np.empty((0, n_repetitions), hashes.dtype),
+        np.empty((n_repetitions, 0), np.int64),
+        np.empty((n_repetitions, 0), np.int32),
+    )
+
+
+def stored(hashes: UniversalHashes, tables: Tables) -> Index:
+    """The index of hashes with their tables."""
+    return computed(hashes)._replace(**tables._asdict())
+
+
+def new_tables(hashes: UniversalHashes) -> Tables:
+    """Room for the tables of hashes, in memory."""
+    return Tables(**{name: np.empty(shape, dtype) for name, (shape, dtype) in table_shapes(hashes).items()})
+
+
+def fill_tables(
+    hashes: UniversalHashes, tables: Tables, threads: int = 1, tell: Callable[[int, int], None] | None = None
+) -> None:
+    """Write signatures and posting lists into arrays in memory or memory-mapped, `threads` pieces side by side.
+
+    `tell` hears how many cells of both tables are done, and how many there are.
+    """
+    index = computed(hashes)
+    n_labels, n_repetitions = hashes.n_labels, hashes.n_repetitions
+
+    def label_range(start: int) -> int:
+        part = tables.signatures[start : start + _CHUNK]
+        fill_signatures(index, start, part)
+        return part.size
+
+    def repetition(r: int) -> int:
+        column = np.empty(n_labels, hashes.dtype)
+        fill_column(index, r, column)
+        sort_into_buckets(column, tables.offsets[r], tables.labels[r])
+        return n_labels
+
+    done = 0
+    with ThreadPoolExecutor(max(1, threads)) as pool:  # the kernels release the GIL
+        starts = pool.map(label_range, range(0, n_labels, _CHUNK))
+        for size in chain(starts, pool.map(repetition, range(n_repetitions))):
+            done += size
+            if tell is not None:
+                tell(done, 2 * n_labels * n_repetitions)
+
+
+def table_index(signatures: AnyArray, threads: int = 1) -> Index:
+    """The index of a (K, R) table of buckets that no known hash gave."""
+    n_labels, n_repetitions = signatures.shape
+    n_buckets = int(signatures.max()) + 1
+    offsets = np.empty((n_repetitions, n_buckets + 1), np.int64)
     labels = np.empty((n_repetitions, n_labels), np.int32)
-    ids = np.arange(n_labels)
-    for r in range(n_repetitions):
-        column = hashes.buckets(ids, r) if isinstance(hashes, UniversalHashes) else hashes[:, r].astype(np.int64)
-        offsets[r, 1:] = np.cumsum(np.bincount(column, minlength=n_buckets))
-        labels[r] = np.argsort(column, kind="stable")
-    return InvertedIndex(offsets, labels)
+
+    def repetition(r: int) -> None:
+        sort_into_buckets(np.ascontiguousarray(signatures[:, r]), offsets[r], labels[r])
+
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        deque(pool.map(repetition, range(n_repetitions)), maxlen=0)  # an error of a thread is raised here
+    nothing = np.zeros(n_repetitions, np.int64)
+    return Index(n_labels, n_buckets, 0, nothing, nothing, nothing, signatures, offsets, labels)

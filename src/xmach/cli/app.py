@@ -12,6 +12,7 @@ import typer
 from xmach.cli.check import check
 from xmach.cli.demo import demo
 from xmach.cli.evaluate import evaluate
+from xmach.cli.index import index
 from xmach.cli.inspect import inspect
 from xmach.cli.plan import plan
 from xmach.cli.predict import predict
@@ -28,7 +29,7 @@ _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 app = typer.Typer(
     name="xmach", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
-for command in (train, predict, evaluate, plan, inspect, check, demo):
+for command in (train, predict, evaluate, plan, inspect, index, check, demo):
     app.command()(command)
 app.add_typer(synth, name="synth")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -14,11 +15,12 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
     """Print a model's K, B, R, network, sizes, checksums and the repetitions that are there."""
     from xmach.planning import human_bytes, network_parameters
     from xmach.store import ModelStore
+    from xmach.store.index import FOLDER
 
     store = ModelStore(model)
     plan, present, manifest = store.plan(), store.present(), store.manifest()
     each = network_parameters(plan.n_features, plan.settings.hidden, plan.hashes.n_buckets)
-    size = sum(path.stat().st_size for path in model.rglob("*") if path.is_file())
+    size, tables = _bytes_beside(model, FOLDER)
     facts: dict[str, Any] = {
         "labels": plan.hashes.n_labels,
         "buckets": plan.hashes.n_buckets,
@@ -35,6 +37,7 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
         "estimator": None if manifest is None else manifest["estimator"],
         "parameters": each * plan.hashes.n_repetitions,
         "bytes": size,
+        "index_bytes": tables or None,
         "final_losses": {r: store.history(r)[-1]["loss"] for r in present},
         "files": None if manifest is None else manifest["files"],
     }
@@ -53,5 +56,13 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
     typer.echo(f"input         {'text, ' if plan.features else ''}scaling {plan.scaling}, seed {plan.seed}")
     typer.echo(f"estimator     {facts['estimator'] or 'not chosen yet'}")
     typer.echo(f"size          {human_bytes(size)}")
+    typer.echo(f"index         {f'{human_bytes(tables)}, beside the model' if tables else 'none'}")
     for name, entry in (facts["files"] or {}).items():
         typer.echo(f"  {name:32} {human_bytes(entry['bytes']):>12}  sha256 {entry['sha256'][:16]}")
+
+
+def _bytes_beside(model: Path, folder: str) -> tuple[int, int]:
+    """The bytes of a model's files, and of those in one folder that is no part of it; not of what is half written."""
+    sizes = {path.relative_to(model): path.stat().st_size for path in model.rglob("*") if path.is_file()}
+    apart = sum(size for path, size in sizes.items() if path.parts[0] == folder)
+    return sum(size for path, size in sizes.items() if not path.parts[0].startswith(".")) - apart, apart

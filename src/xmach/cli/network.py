@@ -42,6 +42,12 @@ RateOption = Annotated[
 ]
 DecayOption = Annotated[float, typer.Option("--weight-decay", help="Decoupled weight decay.")]
 DropoutOption = Annotated[float, typer.Option("--dropout", help="Share of hidden units dropped in training.")]
+SkipOption = Annotated[
+    float,
+    typer.Option(
+        "--skip-below", help="Output gradients under it are rounded, most to zero, and skipped; 0.01 is fair."
+    ),
+]
 ScalingOption = Annotated[
     Scaling | None,
     typer.Option("--scaling", help="auto: tf-idf for rows without negative values.", show_default="auto"),
@@ -89,6 +95,7 @@ def recipe(
     learning_rate: float | None,
     weight_decay: float,
     dropout: float,
+    skip_below: float,
     scaling: Scaling | None,
     estimator: EstimatorName | None,
 ) -> Recipe:
@@ -108,6 +115,7 @@ def recipe(
         learning_rate=_first(learning_rate, chosen and chosen.learning_rate, 2e-3),
         weight_decay=weight_decay,
         dropout=dropout,
+        skip_below=skip_below,
     )
     return Recipe(
         buckets=B,

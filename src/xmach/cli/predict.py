@@ -51,7 +51,7 @@ def predict(
     if out is not None and out.exists() and out.samefile(file):
         raise ParameterError(f"--out: {out} is the file to be answered; choose another")
     how = How(format, on_error, cache, table.columns(text, None, None, None, numbers, header), header)
-    data = read(file, how, Fit.of_model(ModelStore(model)), with_labels=False)
+    data = read(file, how, Fit.of_model(ModelStore(model), with_labels=False), with_labels=False)
     name = None if estimator is EstimatorName.auto else estimator.value
     expected = ModelStore(model).plan().hashes.n_repetitions
     if len(predictor.models) < expected:
@@ -61,4 +61,5 @@ def predict(
             rows = slice_rows(data.features, start, stop)
             which = range(start, stop) if data.row_numbers is None else data.row_numbers[start:stop]
             answers.write(which, predictor.top_k(rows, k, estimator=name, include_unseen=include_unseen))
+            data.let_go()
             meter.update(stop, data.n_rows)

@@ -50,9 +50,9 @@ class Fit(NamedTuple):
         return cls(data.n_features, data.label_names, n_labels, text, data.columns)
 
     @classmethod
-    def of_model(cls, store: ModelStore) -> Fit:
-        """Rows for a model."""
-        plan, names = store.plan(), store.label_names()
+    def of_model(cls, store: ModelStore, with_labels: bool = True) -> Fit:
+        """Rows for a model; rows without labels need not know what millions of labels are called."""
+        plan, names = store.plan(), store.label_names() if with_labels else None
         labels = None if names is None else [_text(name) for name in names.tolist()]
         return cls(
             n_features=plan.n_features,
@@ -81,7 +81,8 @@ def read(file: Path, how: How, fit: Fit = Fit(), with_labels: bool = True) -> Da
             on_error=how.on_error.value,
             n_features=fit.n_features,
             label_names=fit.label_names,
-            n_labels=fit.n_labels,
+            # svmlight and vw have labels where none are asked for, which may be others than the model's
+            n_labels=None if not with_labels and name in ("svmlight", "vw") else fit.n_labels,
             columns=columns,
             text=fit.text,
             label_file=how.label_file,

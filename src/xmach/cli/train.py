@@ -40,6 +40,7 @@ def train(
     learning_rate: net.RateOption = None,
     weight_decay: net.DecayOption = 0.0,
     dropout: net.DropoutOption = 0.0,
+    skip_below: net.SkipOption = 0.0,
     scaling: net.ScalingOption = None,
     estimator: net.EstimatorOption = None,
     features: table.FeaturesOption = None,
@@ -63,7 +64,7 @@ def train(
 
     recipe = net.recipe(
         preset, buckets, n_repetitions, hidden, loss, epochs, batch_size, learning_rate, weight_decay, dropout,
-        scaling, estimator,
+        skip_below, scaling, estimator,
     )  # fmt: skip
     run = Run.checked(recipe, only, seed, executor.value, workers, memory)
     named = table.columns(text, labels, label_separator, weight, numbers, header)

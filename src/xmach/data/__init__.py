@@ -3,6 +3,7 @@
 from xmach.data.dataset import Dataset
 from xmach.data.filters import answers_to_ask, drop_answers, drop_labels, read_filter
 from xmach.data.formats import guess_format
+from xmach.data.label_counts import LabelCounts
 from xmach.data.label_files import usual_label_file
 from xmach.data.label_names import read_label_names
 from xmach.data.options import Columns, ReadOptions
@@ -15,6 +16,7 @@ __all__ = [
     "Columns",
     "Dataset",
     "FileReport",
+    "LabelCounts",
     "ReadOptions",
     "answers_to_ask",
     "check_file",

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from xmach.data import folders
+from xmach.data.label_counts import LabelCounts
 from xmach.data.names import names_digest
+from xmach.data.npy import let_go
 from xmach.data.options import Columns
 from xmach.errors import InputError
 from xmach.types import AnyArray, FloatArray, IntArray, Rows, SparseRows, slice_rows, take_rows
 
-_COUNT_BLOCK = 1 << 24
 _HASH_BLOCK = 1 << 20  # array elements hashed at a time, so that a memory-mapped array is never copied whole
 
 
@@ -80,6 +81,7 @@ class Dataset:
             flat = array.reshape(-1)
             for start in range(0, len(flat), _HASH_BLOCK):
                 digest.update(np.ascontiguousarray(flat[start : start + _HASH_BLOCK]).data)
+                let_go(array)
         return digest.hexdigest()
 
     def arrays(self) -> dict[str, AnyArray]:
@@ -96,12 +98,9 @@ class Dataset:
             arrays["weights"] = np.asarray(self.weights, np.float32)
         return arrays
 
-    def label_counts(self) -> IntArray:
-        """(K,) how many rows each label has."""
-        counts = np.zeros(self.n_labels, np.int64)
-        for start in range(0, self.labels.nnz, _COUNT_BLOCK):  # bincount copies what it counts
-            counts += np.bincount(self.labels.indices[start : start + _COUNT_BLOCK], minlength=self.n_labels)
-        return counts
+    def label_counts(self) -> LabelCounts:
+        """How many rows each label has."""
+        return LabelCounts.of_rows(self.labels)
 
     def slice(self, start: int, stop: int) -> Dataset:
         """Rows start..stop-1, sharing memory with these."""
@@ -116,6 +115,11 @@ class Dataset:
         numbers = None if self.row_numbers is None else self.row_numbers[rows]
         features, labels = take_rows(self.features, rows), self.labels.take(rows)
         return Dataset(features, labels, self.label_names, weights, row_numbers=numbers)
+
+    def let_go(self) -> None:
+        """Give the pages of mapped arrays back: who walks through a large file need never have all of it resident."""
+        for array in self.arrays().values():
+            let_go(array)
 
     def save(self, folder: str | os.PathLike[str]) -> Dataset:
         """Write to a folder that does not exist yet, all or nothing, and open it from there."""

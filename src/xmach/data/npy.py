@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 from types import TracebackType
 
@@ -59,3 +60,16 @@ def map_array(path: Path, *, in_memory: bool = False) -> AnyArray:
     """An array that stays in its file until it is looked at, or a copy of it in memory."""
     array: AnyArray = np.load(path, mmap_mode=None if in_memory else "r", allow_pickle=False)
     return array.view(np.ndarray)  # slicing np.memmap itself is slow
+
+
+def let_go(array: AnyArray) -> None:
+    """Give the pages of a mapped array back to the system; they are read again when looked at.
+
+    Whoever walks through a file larger than memory would otherwise have all of it resident in the end. An array in
+    memory is left alone.
+    """
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and not array.flags.writeable:  # what was written there would be lost
+        base.madvise(mmap.MADV_DONTNEED)

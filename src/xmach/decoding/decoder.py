@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 import numpy as np
 
-from xmach._kernels.scan import score_labels
-from xmach.buckets import UniversalHashes, as_signatures
-from xmach.decoding.estimators import RULES, Rule, as_probabilities, prepare_cells, rule_of
-from xmach.decoding.exact import scan
+from xmach._kernels.scan import MEAN, score_labels
+from xmach.buckets import Index, UniversalHashes, as_signatures, computed, fill_tables, new_tables, stored, table_index
+from xmach.decoding.estimators import RULES, as_probabilities, prepare_cells, rule_of
+from xmach.decoding.exact import Seen, scan, signature_blocks
+from xmach.decoding.pruned import PrunedSearch, Statistics
 from xmach.errors import InputError, ParameterError
-from xmach.planning import usable_cores
+from xmach.planning import available_bytes, inverted_index_bytes, signature_bytes, usable_cores
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK, check_k, row_batches
 
-Search = Callable[[FloatArray, AnyArray, BoolArray, Rule, int], tuple[FloatArray, IntArray]]
-SEARCHES: dict[str, Search] = {"exact": scan}
-INDEXES = ("stored",)
+SEARCHES = ("exact", "pruned")
+INDEXES = ("stored", "computed")
+_FEW_LABELS = 10_000  # a scan of so few takes no longer than finding out what to leave out
+_STORED_BYTES = 256 * 2**20  # tables of this size are made in about a second
 
 
 class Decoder:
     """Finds the k best of K labels from bucket probabilities; ties go to the smaller id.
 
+    `search`: `exact` scores every label; `pruned` finds the same answer, bit for bit, from few; `auto` prunes where
+    labels are many. `min` and `median` are always scanned.
+    `index`: `stored` keeps tables of signatures and posting lists (about 6 bytes a label and repetition), `computed`
+    asks the hash and keeps nothing; `auto` stores small tables where memory allows. An `Index` is taken as it is.
     `seen` (K,) tells which labels had a training row; the others rank behind all of those unless asked for: their
     buckets' probability belongs to their neighbours.
     """
@@ -32,27 +38,65 @@ class Decoder:
         hashes: UniversalHashes | AnyArray,
         estimator: str = "mean",
         search: str = "auto",
-        index: str = "auto",
+        index: str | Index = "auto",
         seen: BoolArray | None = None,
     ) -> None:
         rule_of(estimator)
         if search not in ("auto", *SEARCHES):
             raise ParameterError(f"search must be one of auto, {', '.join(SEARCHES)}, got {search!r}")
-        if index not in ("auto", *INDEXES):
+        if not isinstance(index, Index) and index not in ("auto", *INDEXES):
             raise ParameterError(f"index must be one of auto, {', '.join(INDEXES)}, got {index!r}")
-        self.estimator = estimator
-        self.search = "exact" if search == "auto" else search
-        self.signatures = as_signatures(hashes)  # (K, R)
-        self._collision = hashes.collision_probability if isinstance(hashes, UniversalHashes) else None
-        self._highest = int(self.signatures.max())
+        self.estimator, self.search = estimator, search
+        self._hashes = hashes if isinstance(hashes, UniversalHashes) else None
+        if self._hashes is None and index == "computed":
+            raise ParameterError("index='computed' needs the hashes (UniversalHashes), got a table of buckets")
+        self._index = self._choose(hashes, index)
         if seen is not None and np.shape(seen) != (self.n_labels,):
             raise InputError(f"seen must have one entry for each of the {self.n_labels} labels, got {np.shape(seen)}")
-        self._seen = np.zeros(0, np.bool_) if seen is None or bool(np.all(seen)) else np.asarray(seen, np.bool_)
+        self._seen = Seen.of(seen)
+
+    def _choose(self, hashes: UniversalHashes | AnyArray, index: str | Index) -> Index:
+        """The index to begin with; posting lists of a table of buckets are made when first searched."""
+        if isinstance(index, Index):
+            return index
+        if not isinstance(hashes, UniversalHashes):
+            table = as_signatures(hashes)
+            nothing = np.zeros(table.shape[1], np.int64)
+            lists = np.empty((table.shape[1], 0), np.int64), np.empty((table.shape[1], 0), np.int32)
+            return Index(len(table), int(table.max()) + 1, 0, nothing, nothing, nothing, table, *lists)
+        if index == "auto":
+            key = (hashes.n_labels, hashes.n_buckets, hashes.n_repetitions)
+            size = signature_bytes(*key) + inverted_index_bytes(*key)
+            index = "stored" if size <= min(_STORED_BYTES, available_bytes() // 4) else "computed"
+        if index == "computed":
+            return computed(hashes)
+        if self.search != "pruned" and hashes.n_labels <= _FEW_LABELS:  # never asked for a list
+            return computed(hashes)._replace(signatures=hashes.signatures())
+        tables = new_tables(hashes)
+        fill_tables(hashes, tables, usable_cores())
+        return stored(hashes, tables)
 
     @property
     def n_labels(self) -> int:
         """K."""
-        return int(self.signatures.shape[0])
+        return self._index.n_labels
+
+    @property
+    def index(self) -> str:
+        """Whether tables are `stored` or everything is `computed`."""
+        return "stored" if len(self._index.signatures) else "computed"
+
+    @cached_property
+    def _pruned(self) -> PrunedSearch:
+        if len(self._index.signatures) and not self._index.labels.shape[1]:
+            self._index = table_index(self._index.signatures, usable_cores())
+        return PrunedSearch(self._index)
+
+    def _prunes(self, k: int) -> bool:
+        """Whether the pruned search is asked for, or `auto` expects it to be faster."""
+        if self.search == "auto":
+            return self.n_labels > _FEW_LABELS and k <= self.n_labels // 64
+        return self.search == "pruned"
 
     def top_k(
         self,
@@ -69,44 +113,64 @@ class Decoder:
         `probabilities=True` turns scores into estimates of the probability (for `mean`, the unbiased one of Theorem 1).
         Memory beyond the arguments is O(n k) and, for `log`, a copy of the sketch; never n x K.
         """
+        options = {"estimator": estimator, "include_unseen": include_unseen, "threads": threads}
+        return self.search_top_k(sketch, k, probabilities=probabilities, **options)[0]  # type: ignore[arg-type]
+
+    def search_top_k(
+        self,
+        sketch: FloatArray,
+        k: int = 5,
+        *,
+        estimator: str | None = None,
+        probabilities: bool = False,
+        include_unseen: bool = False,
+        threads: int | None = None,
+    ) -> tuple[TopK, Statistics]:
+        """`top_k`, and for each row what the search did: lists read, labels touched and scored, whether it scanned."""
         name = self.estimator if estimator is None else estimator
         rule, k = rule_of(name), min(check_k(k), self.n_labels)
-        cells = prepare_cells(self._checked(sketch), rule)
-        mask = np.zeros(0, np.bool_) if include_unseen else self._seen
-        search = SEARCHES[self.search]
+        checked = self._checked(sketch)
+        cells = prepare_cells(checked, rule)
+        seen = Seen.of(None) if include_unseen else self._seen
+        pruned = self._pruned if rule.merge == MEAN and self._prunes(k) else None
 
-        def part(bounds: tuple[int, int]) -> tuple[FloatArray, IntArray]:
-            return search(cells[slice(*bounds)], self.signatures, mask, rule, k)
+        def part(bounds: tuple[int, int]) -> tuple[FloatArray, IntArray, Statistics]:
+            piece = cells[slice(*bounds)]
+            if pruned is not None:
+                return pruned(piece, seen, k)
+            return *scan(piece, self._index, seen, rule.merge, k), Statistics.of_scan(len(piece), self.n_labels)
 
         workers = min(len(cells), usable_cores() if threads is None else threads)
         if workers <= 1:
-            scores, ids = part((0, len(cells)))
+            parts = [part((0, len(cells)))]
         else:  # the kernels release the GIL
             with ThreadPoolExecutor(workers) as pool:
                 parts = list(pool.map(part, row_batches(len(cells), -(-len(cells) // workers))))
-            scores, ids = np.concatenate([s for s, _ in parts]), np.concatenate([i for _, i in parts])
+        scores, ids = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
         if probabilities:
-            scores = as_probabilities(scores, name, self._collision_of(cells))
-        return TopK(ids, scores, ids)
+            scores = as_probabilities(scores, name, self._collision_of(checked))
+        return TopK(ids, scores, ids), Statistics.joined([part[2] for part in parts])
 
     def scores(self, sketch: FloatArray, estimator: str | None = None, probabilities: bool = False) -> FloatArray:
         """The (n, K) scores of all labels: for few labels, or few rows."""
         name = self.estimator if estimator is None else estimator
-        cells = prepare_cells(self._checked(sketch), rule_of(name))
+        checked = self._checked(sketch)
+        cells = prepare_cells(checked, rule_of(name))
         out = np.empty((len(cells), self.n_labels), np.float32)
-        score_labels(cells, self.signatures, RULES[name].merge, out)
-        return as_probabilities(out, name, self._collision_of(cells)) if probabilities else out
+        for start, signatures in signature_blocks(self._index):
+            score_labels(cells, signatures, RULES[name].merge, out[:, start : start + len(signatures)])
+        return as_probabilities(out, name, self._collision_of(checked)) if probabilities else out
 
-    def _collision_of(self, cells: FloatArray) -> float:
+    def _collision_of(self, sketch: FloatArray) -> float:
         """The hashes' collision probability; 1/B for a table of buckets that no known hash gave."""
-        return 1.0 / cells.shape[2] if self._collision is None else self._collision
+        return 1.0 / sketch.shape[2] if self._hashes is None else self._hashes.collision_probability
 
     def _checked(self, sketch: FloatArray) -> FloatArray:
         cells = np.ascontiguousarray(sketch, dtype=np.float32)
-        n_repetitions = self.signatures.shape[1]
-        if cells.ndim != 3 or cells.shape[1] != n_repetitions or cells.shape[2] <= self._highest:
+        n_repetitions, n_buckets = len(self._index.a), self._index.n_buckets
+        if cells.ndim != 3 or cells.shape[1] != n_repetitions or cells.shape[2] < n_buckets:
             raise InputError(
-                f"bucket probabilities must be (rows, {n_repetitions} repetitions, more than {self._highest} buckets), "
+                f"bucket probabilities must be (rows, {n_repetitions} repetitions, {n_buckets} buckets or more), "
                 f"got shape {cells.shape}"
             )
         if not np.isfinite(cells).all():
@@ -123,4 +187,7 @@ def decode(
     search: str = "auto",
 ) -> TopK:
     """The k best labels of each row, in one call; to answer more than once, keep a `Decoder`."""
-    return Decoder(signatures, estimator, search).top_k(sketch, k)
+    # tables for one answer would cost more than they save
+    if isinstance(signatures, UniversalHashes):
+        return Decoder(signatures, estimator, search, "computed").top_k(sketch, k)
+    return Decoder(signatures, estimator, "exact" if search == "auto" else search).top_k(sketch, k)

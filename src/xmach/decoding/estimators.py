@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xmach._kernels.logarithm import floored_log
 from xmach._kernels.scan import MEAN, MEDIAN, MIN
 from xmach.errors import ParameterError
 from xmach.planning import unbiased
 from xmach.types import FloatArray
-
-_FLOOR = np.float32(1e-30)  # log(0) would let one repetition veto a label for good
 
 
 class Rule(NamedTuple):
@@ -43,8 +42,9 @@ def prepare_cells(probabilities: FloatArray, rule: Rule) -> FloatArray:
     """The cells that the kernel merges, (n, R, B): the probabilities, or their logarithms."""
     if not rule.logarithm:
         return probabilities
-    cells = np.maximum(probabilities, _FLOOR)
-    return np.log(cells, out=cells)
+    cells = np.empty_like(probabilities)
+    floored_log(probabilities.reshape(-1), cells.reshape(-1))
+    return cells
 
 
 def as_probabilities(scores: FloatArray, estimator: str, collision: float) -> FloatArray:

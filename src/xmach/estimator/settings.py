@@ -34,6 +34,7 @@ def network_settings(parameters: dict[str, Any]) -> NetworkSettings:
         learning_rate=parameters["learning_rate"],
         weight_decay=parameters["weight_decay"],
         dropout=parameters["dropout"],
+        skip_below=parameters["skip_below"],
     )
 
 

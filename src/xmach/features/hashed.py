@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 
+from xmach._kernels.text import hash_texts
 from xmach.errors import InputError, ParameterError
-from xmach.features.words import words_of
-from xmach.types import Int32Array, IntArray, SparseRows, row_batches
+from xmach.features.words import character_kinds, folded
+from xmach.types import AnyArray, IntArray, SparseRows
 
-_BLOCK = 4096  # texts at a time: bounds the working memory, and is long enough for words to repeat
+_BLOCK = 1 << 18  # characters at a time: bounds the working memory, which is some 20 times as much
 
 
 @dataclass(frozen=True)
@@ -54,75 +54,62 @@ class HashedText:
         """One row of counts a text; a text without words gives an empty row."""
         if isinstance(texts, str):
             raise InputError("texts must be a list of strings, got one string; put it in a list")
-        blocks = [self._block(texts[start:stop], start) for start, stop in row_batches(len(texts), _BLOCK)]
-        lengths = np.concatenate([np.zeros(1, np.int64), *[np.diff(block.indptr) for block in blocks]])
-        indices = [np.zeros(0, np.int32), *[block.indices for block in blocks]]
-        values = [np.zeros(0, np.float32), *[block.values for block in blocks]]
-        return SparseRows(np.cumsum(lengths), np.concatenate(indices), np.concatenate(values), self.n_features)
+        lengths, indices, values = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
+        for start, stop in _blocks(texts):
+            data, ends, kinds = _encoded(texts[start:stop], start)
+            row_lengths, columns, counts = hash_texts(
+                data, ends, kinds, self.words, self.bigrams, self.trigrams, self.n_features
+            )
+            lengths.append(row_lengths)
+            indices.append(columns)
+            values.append(counts)
+        indptr = np.cumsum(np.concatenate(lengths))
+        return SparseRows(indptr, np.concatenate(indices), np.concatenate(values), self.n_features)
 
-    def _block(self, texts: Iterable[str], first_row: int) -> SparseRows:
-        """The rows of a few texts; each distinct word and pair of words is hashed once."""
-        vocabulary: dict[str, int] = {}
-        flat: list[int] = []  # word numbers of all texts, one after the other
-        lengths: list[int] = []
-        for row, text in enumerate(texts, first_row):
-            if not isinstance(text, str):
-                raise InputError(
-                    f"texts: row {row} is a {type(text).__name__}, not a string; leave it out or convert it"
-                )
-            found = words_of(text)
-            flat.extend([vocabulary.setdefault(word, len(vocabulary)) for word in found])
-            lengths.append(len(found))
-        words = list(vocabulary)
-        numbers = np.array(flat, dtype=np.int64)
-        rows = np.repeat(np.arange(len(lengths)), lengths)  # the row of each word
-        keys = [self._single_keys(words, numbers, rows)]
-        if self.bigrams:
-            keys.append(self._pair_keys(words, numbers, rows))
-        return self._count(np.concatenate(keys), len(lengths))
 
-    def _single_keys(self, words: list[str], numbers: IntArray, rows: IntArray) -> IntArray:
-        """row * n_features + column of every word and trigram."""
-        columns = [self._columns(self._tokens(word)) for word in words]
-        widths = np.array([len(each) for each in columns], dtype=np.int64)
-        starts = np.cumsum(widths) - widths
-        table = np.fromiter(chain.from_iterable(columns), dtype=np.int64, count=int(widths.sum()))
-        counts = widths[numbers]  # columns of each word in turn
-        offsets = np.cumsum(counts) - counts
-        source = np.repeat(starts[numbers] - offsets, counts) + np.arange(counts.sum())
-        keys: IntArray = np.repeat(rows, counts) * self.n_features + table[source]
-        return keys
+def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """(start, stop) of texts that are hashed together: as many as have `_BLOCK` characters, or one."""
+    try:
+        totals = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+    except TypeError:  # one has no length
+        _refuse_others(texts, 0)
+        raise
+    start = 0
+    while start < len(texts):
+        done = totals[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(totals, done + _BLOCK, side="right")))
+        yield start, stop
+        start = stop
 
-    def _pair_keys(self, words: list[str], numbers: IntArray, rows: IntArray) -> IntArray:
-        """row * n_features + column of every two words that follow each other."""
-        together = np.flatnonzero(rows[1:] == rows[:-1])
-        pairs, which = np.unique(numbers[together] * len(words) + numbers[together + 1], return_inverse=True)
-        lefts, rights = np.divmod(pairs, max(len(words), 1))
-        tokens = [
-            f"b:{words[left]} {words[right]}" for left, right in zip(lefts.tolist(), rights.tolist(), strict=True)
-        ]
-        table = np.array(self._columns(tokens), dtype=np.int64)
-        return rows[together] * self.n_features + table[which]
 
-    def _tokens(self, word: str) -> list[str]:
-        """A word's own features; the letter before the colon keeps the kinds apart."""
-        tokens = [f"w:{word}"] if self.words else []
-        if self.trigrams:
-            bounded = f"#{word}#"
-            tokens.extend([f"c:{bounded[i : i + 3]}" for i in range(len(word))])
-        return tokens
+def _encoded(texts: Sequence[str], first_row: int) -> tuple[AnyArray, IntArray, AnyArray]:
+    """The folded texts as UTF-8, where each ends in it, and the kinds of the characters that they have."""
+    try:
+        joined = "".join(texts)
+    except TypeError:
+        _refuse_others(texts, first_row)
+        raise
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+    if not joined.isascii():
+        parts = list(texts)
+        for row, text in enumerate(texts):
+            if not text.isascii():
+                parts[row] = folded(text)
+                sizes[row] = len(_utf8(parts[row]))
+        joined = "".join(parts)
+    # Folded text has no capital of ASCII's left, so that the others can be lowered with it, all at once.
+    data = np.frombuffer(_utf8(joined).lower(), dtype=np.uint8)
+    largest = data.max(initial=0)
+    n_points = 0x80 if largest < 0x80 else 0x10000 if largest < 0xF0 else 0x110000
+    return data, np.cumsum(sizes), character_kinds(n_points)
 
-    def _columns(self, tokens: list[str]) -> list[int]:
-        from sklearn.utils import (
-            murmurhash3_32,
-        )  # here: scikit-learn takes two seconds to import, which no command needs
 
-        return [murmurhash3_32(token, 0, True) % self.n_features for token in tokens]
+def _utf8(text: str) -> bytes:
+    """Lone surrogates have an encoding, too: they are in no word, but may be between two."""
+    return text.encode("utf-8", "surrogatepass")
 
-    def _count(self, keys: IntArray, n_rows: int) -> SparseRows:
-        """Rows of counts from (row, column) keys in any order."""
-        distinct, counts = np.unique(keys, return_counts=True)
-        rows, columns = np.divmod(distinct, self.n_features)
-        indptr = np.searchsorted(rows, np.arange(n_rows + 1)).astype(np.int64)
-        indices: Int32Array = columns.astype(np.int32)
-        return SparseRows(indptr, indices, counts.astype(np.float32), self.n_features)
+
+def _refuse_others(texts: Sequence[str], first_row: int) -> None:
+    for row, text in enumerate(texts, first_row):
+        if not isinstance(text, str):
+            raise InputError(f"texts: row {row} is a {type(text).__name__}, not a string; leave it out or convert it")

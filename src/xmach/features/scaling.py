@@ -7,8 +7,9 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from xmach._kernels.rows import tfidf_rows, unit_rows
 from xmach.errors import InputError, ParameterError
-from xmach.types import DoubleArray, FloatArray, IntArray, Rows, SparseRows, row_batches
+from xmach.types import DoubleArray, FloatArray, Rows, SparseRows, row_batches
 
 Scaling: TypeAlias = Literal["auto", "none", "l2", "tfidf"]
 Kind: TypeAlias = Literal["none", "l2", "tfidf"]
@@ -45,8 +46,12 @@ class Scaler:
             if self.idf is not None:
                 raise InputError(_DENSE_ADVICE)
             return _unit_dense(rows)
-        values = rows.values if self.idf is None else _term_frequency(rows.values) * self.idf.take(rows.indices)
-        return SparseRows(rows.indptr, rows.indices, _unit_sparse(rows.indptr, values), rows.n_columns)
+        scaled, values = np.empty(len(rows.values), np.float32), rows.values
+        if self.idf is not None:
+            tfidf_rows(rows.indices, values, self.idf, scaled)
+            values = scaled
+        unit_rows(rows.indptr, values, scaled)
+        return SparseRows(rows.indptr, rows.indices, scaled, rows.n_columns)
 
 
 def fit_scaler(rows: Rows, scaling: str = "auto") -> Scaler:
@@ -86,24 +91,6 @@ def _inverse_document_frequency(rows: SparseRows) -> FloatArray:
         part = rows.slice(start, stop)
         frequency += np.bincount(part.indices[part.values != 0], minlength=rows.n_columns)
     return (np.log((1 + rows.n_rows) / (1 + frequency)) + 1).astype(np.float32)
-
-
-def _term_frequency(values: FloatArray) -> FloatArray:
-    """1 + log(v) from 1 on, v itself below: continuous and monotone, so weights in (0, 1) do not turn negative."""
-    return np.minimum(values, 1) + np.log(np.maximum(values, 1))
-
-
-def _unit_sparse(indptr: IntArray, values: FloatArray) -> FloatArray:
-    """Values divided by the length of their row."""
-    lengths = np.diff(indptr)
-    scale = np.zeros(len(lengths))
-    filled = np.flatnonzero(lengths)
-    if len(filled):
-        # Empty rows are left out, because reduceat would give them the next row's first value. The squares are float64
-        # before the sum: a cast inside reduceat is buffered, and then the order of summing depends on the batch.
-        squares = np.square(values, dtype=np.float64)
-        scale[filled] = _inverse_root(np.add.reduceat(squares, indptr[:-1][filled]))
-    return np.multiply(values, np.repeat(scale, lengths)).astype(np.float32)
 
 
 def _unit_dense(rows: FloatArray) -> FloatArray:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
+
+import numpy as np
+
+from xmach._kernels.text import MARK, SINGLE, WORD
+from xmach.types import AnyArray
 
 # Han, kana and their extensions: written without spaces, so a run of them falls back to single characters.
 _UNSPACED = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
@@ -13,13 +19,30 @@ _MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u05bf-\u05c2\u05c4-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
     "\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ece\u200c\u200d"
 )
-_WORD = re.compile(f"[{_UNSPACED}]|(?:[^\\W{_UNSPACED}][{_MARKS}]*)+")
+_LETTER = f"[^\\W{_UNSPACED}]"
+_WORD = re.compile(f"[{_UNSPACED}]|(?:{_LETTER}[{_MARKS}]*)+")
 
 
 def words_of(text: str) -> list[str]:
     """The words of a text after NFKC and case folding; underscores and digits are word characters."""
+    return _WORD.findall(folded(text))
+
+
+def folded(text: str) -> str:
+    """The one form of texts that differ only in case or in how their letters are put together."""
     if text.isascii():
-        return _WORD.findall(text.lower())
+        return text.lower()
     # Folding can undo the normal form (and the other way round), hence twice.
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return _WORD.findall(folded)
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+@cache
+def character_kinds(n_points: int) -> AnyArray:
+    """What each of the first code points is in a word, as the kernel knows it; 80 ms for all, 6 for two bytes."""
+    every = np.arange(n_points, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    kinds = np.zeros(n_points, dtype=np.uint8)
+    # Some marks are letters, too: they may begin a word.
+    for kind, members in ((MARK, f"[{_MARKS}]+"), (WORD, f"{_LETTER}+"), (SINGLE, f"[{_UNSPACED}]+")):
+        for run in re.finditer(members, every):
+            kinds[run.start() : run.end()] = kind
+    return kinds

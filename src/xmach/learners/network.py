@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from xmach._kernels.dense import adam, bce_gradient, softmax_gradient
-from xmach._kernels.sparse import sparse_adam, transpose_batch
+from xmach._kernels.dense import adam, adam_row
+from xmach._kernels.sparse import sparse_forward
+from xmach.learners.losses import LOSSES
+from xmach.learners.room import LazyAdam, Rates, Room, aligned_zeros
 from xmach.learners.settings import NetworkSettings
-from xmach.learners.task import Batch
+from xmach.learners.skipping import SparseGradient
+from xmach.learners.task import Batch, TargetBatch
 from xmach.models import NetworkModel
-from xmach.models.network import ACTIVATIONS, first_layer
-from xmach.types import AnyArray, FloatArray, Int32Array, Rows, SparseRows
+from xmach.models.network import first_layer
+from xmach.types import AnyArray, FloatArray, Rows, SparseRows
 
 BETA1, BETA2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
-_GRADIENTS: dict[str, Callable[..., float]] = {"softmax": softmax_gradient, "bce": bce_gradient}
 
 
 def stream(seed: int, repetition: int, purpose: str, *position: int) -> np.random.Generator:
@@ -35,24 +37,6 @@ class Layer:
     moments: tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # first and second of weights, then of bias
 
 
-@dataclass
-class _Transpose:
-    """Room for a batch's transpose; grows with the largest batch."""
-
-    counts: Int32Array  # (d,), all zero between batches
-    features: Int32Array
-    starts: Int32Array
-    rows: Int32Array
-    values: FloatArray
-
-    @classmethod
-    def room_for(cls, n_features: int, nnz: int, counts: Int32Array | None = None) -> _Transpose:
-        counts = np.zeros(n_features, np.int32) if counts is None else counts
-        distinct = min(n_features, nnz)
-        ints = [np.empty(size, np.int32) for size in (distinct, distinct + 1, nnz)]
-        return cls(counts, ints[0], ints[1], ints[2], np.empty(nnz, np.float32))
-
-
 class NetworkTrainer:
     """The state of one network in training: parameters, moments, step number."""
 
@@ -62,50 +46,96 @@ class NetworkTrainer:
         self.steps_done = 0
         widths = (n_features, *settings.hidden, n_buckets)
         draw = stream(seed, repetition, "init")
-        self.layers = []
-        for inputs, outputs in pairwise(widths):
-            if settings.hidden:
-                limit = math.sqrt(6.0 / (inputs + outputs))  # Glorot and Bengio 2010
-                weights = draw.random((inputs, outputs), dtype=np.float32)  # no float64 copy of a large layer
-                weights -= np.float32(0.5)
-                weights *= np.float32(2.0 * limit)
-            else:
-                weights = np.zeros((inputs, outputs), np.float32)  # logistic regression is convex: start at zero
-            bias = np.zeros(outputs, np.float32)
-            moments = (np.zeros_like(weights), np.zeros_like(weights), np.zeros_like(bias), np.zeros_like(bias))
-            self.layers.append(Layer(weights, bias, moments))
-        self._room: _Transpose | None = None
+        self.layers: list[Layer] = []
+        for depth, (inputs, outputs) in enumerate(pairwise(widths)):
+            by_bucket = settings.skip_below > 0.0 and depth == len(settings.hidden)
+            self.layers.append(_new_layer(inputs, outputs, draw if settings.hidden else None, by_bucket))
+        self._room, self._lazy = Room(), LazyAdam(n_features)
+        self._skipping = SparseGradient(n_buckets, settings.skip_below) if settings.skip_below > 0.0 else None
 
     def step(self, batch: Batch, rate: float, position: tuple[int, int]) -> float:
-        """One Adam step; returns the batch's summed loss. `position` (epoch, step) names the dropout draw."""
+        """One Adam step; returns the batch's summed loss. `position` (epoch, step) names what is drawn."""
         rows, targets, weights = batch
         inputs, masks = self._forward(rows, position)
-        delta = ACTIVATIONS[self.settings.loss](inputs.pop())  # (n, B)
-        loss = _GRADIENTS[self.settings.loss](delta, targets.offsets, targets.buckets, targets.masses, weights)
-        delta *= np.float32(1.0 / len(weights))
+        logits = inputs.pop()  # (n, B), without bias
         self.steps_done += 1
-        correction = math.sqrt(1.0 - float(BETA2) ** self.steps_done) / (1.0 - float(BETA1) ** self.steps_done)
-        corrected = np.float32(rate * correction)
-        decay = np.float32(1.0 - rate * self.settings.weight_decay)
-        for depth in range(len(self.layers) - 1, 0, -1):
+        first_rates, rates = self._rates(rate)
+        top = len(self.layers) - 1
+        loss, delta, bias_gradient = self._loss(logits, targets, weights, position)
+        if isinstance(delta, SparseRows):
+            delta = self._back_sparsely(delta, bias_gradient, inputs[-1], rates)
+            bias_gradient = self._below(top, delta, inputs, masks)
+            top -= 1
+        for depth in range(top, 0, -1):
             layer, below = self.layers[depth], inputs[depth - 1]  # below: what the layer was given, (n, H)
-            gradient = below.T @ delta
-            bias_gradient = delta.sum(axis=0)
-            delta = delta @ layer.weights.T
-            delta *= below > 0.0
-            if masks:
-                delta *= masks[depth - 1]
-            _update(layer, gradient, bias_gradient, corrected, decay)
-        self._update_first(rows, delta, corrected, decay)
+            gradient = np.matmul(below.T, delta, out=self._room.array("gradient", *layer.weights.shape))
+            lower = np.matmul(delta, layer.weights.T, out=self._room.array(f"delta {depth - 1}", *below.shape))
+            _update(layer, gradient, bias_gradient, rates)
+            bias_gradient, delta = self._below(depth, lower, inputs, masks), lower
+        self._update_first(rows, delta, bias_gradient, first_rates)
         return loss
 
+    def _rates(self, rate: float) -> tuple[Rates, Rates]:
+        """Of the first layer and of the others, where epsilon has a bias correction, too: as PyTorch's SparseAdam and
+        Adam have it, so that losses can be compared."""
+        second = math.sqrt(1.0 - float(BETA2) ** self.steps_done)
+        corrected = np.float32(rate * second / (1.0 - float(BETA1) ** self.steps_done))
+        decay = np.float32(1.0 - rate * self.settings.weight_decay)
+        first = Rates(corrected, BETA1, BETA2, EPSILON, decay)
+        return first, first._replace(epsilon=np.float32(second * EPSILON))
+
+    def _loss(
+        self, logits: FloatArray, targets: TargetBatch, weights: FloatArray, position: tuple[int, int]
+    ) -> tuple[float, Rows, FloatArray]:
+        """The summed loss, d loss / d logits (n, B), sparse where small ones are skipped, and the bias's gradient."""
+        bias = self.layers[-1].bias
+        if self._skipping is not None:
+            draw = stream(self.seed, self.repetition, "skip", *position)
+            return self._skipping.of(logits, bias, targets, weights, draw)
+        gradient = self._room.array("bias gradient", len(bias))
+        loss = LOSSES[self.settings.loss](logits, bias, *targets, weights, gradient)
+        return loss, logits, gradient
+
+    def _below(self, depth: int, delta: FloatArray, inputs: list[FloatArray], masks: list[FloatArray]) -> FloatArray:
+        """Take a gradient back through ReLU and dropout, in place; returns the gradient of the bias beneath."""
+        delta *= inputs[depth - 1] > 0.0
+        if masks:
+            delta *= masks[depth - 1]
+        gradient: FloatArray = delta.sum(axis=0)
+        return gradient
+
+    def _back_sparsely(
+        self, kept: SparseRows, bias_gradient: FloatArray, below: FloatArray, rates: Rates
+    ) -> FloatArray:
+        """Update the output layer with the gradients that were kept; returns the gradient of what it was given."""
+        layer, skipping = self.layers[-1], self._skipping
+        assert skipping is not None
+        delta = self._room.array(f"delta {len(self.layers) - 2}", *below.shape)
+        by_bucket = layer.weights.T  # (B, H), contiguous: see `_new_layer`
+        sparse_forward(kept.indptr, kept.indices, kept.values, by_bucket, np.zeros(below.shape[1], np.float32), delta)
+        skipping.adam.take(kept)
+        skipping.adam.step(below, by_bucket, (layer.moments[0].T, layer.moments[1].T), rates)
+        _update_bias(layer, bias_gradient, rates)
+        return delta
+
     def _forward(self, rows: Rows, position: tuple[int, int]) -> tuple[list[FloatArray], list[FloatArray]]:
-        """Every layer's output, hidden ones after ReLU and dropout; and the dropout masks, scaled."""
-        outputs = [first_layer(rows, self.layers[0].weights, self.layers[0].bias)]
+        """Every layer's output, hidden ones after ReLU and dropout; and the dropout masks, scaled.
+
+        The last one lacks its bias, which the loss adds on its way.
+        """
+        biases = [*(layer.bias for layer in self.layers[:-1]), np.zeros_like(self.layers[-1].bias)]
+        room, n_rows = self._room, rows.shape[0]
+        width = self.layers[0].weights.shape[1]
+        out = room.array("output 0", n_rows, width)
+        if isinstance(rows, SparseRows):
+            self._lazy.take(rows)
+            outputs = [self._lazy.forward(self.layers[0].weights, biases[0], out)]
+        else:
+            outputs = [first_layer(rows, self.layers[0].weights, biases[0], out)]
         masks: list[FloatArray] = []
         keep = 1.0 - self.settings.dropout
         draw = stream(self.seed, self.repetition, "dropout", *position) if keep < 1.0 else None
-        for layer in self.layers[1:]:
+        for depth, layer in enumerate(self.layers[1:], 1):
             hidden = outputs[-1]
             np.maximum(hidden, 0.0, out=hidden)
             if draw is not None:
@@ -113,38 +143,33 @@ class NetworkTrainer:
                 mask *= np.float32(1.0 / keep)
                 hidden *= mask
                 masks.append(mask)
-            output = hidden @ layer.weights
-            output += layer.bias
-            outputs.append(output)
+            out = room.array(f"output {depth}", n_rows, layer.weights.shape[1])
+            outputs.append(np.matmul(hidden, layer.weights, out=out))
+            if depth < len(self.layers) - 1:
+                out += biases[depth]
         return outputs, masks
 
-    def _update_first(self, rows: Rows, delta: FloatArray, rate: np.float32, decay: np.float32) -> None:
+    def _update_first(self, rows: Rows, delta: FloatArray, bias_gradient: FloatArray, rates: Rates) -> None:
         layer = self.layers[0]
-        if not isinstance(rows, SparseRows):
-            _update(layer, rows.T @ delta, delta.sum(axis=0), rate, decay)
-            return
-        room = self._room
-        if room is None or len(room.values) < rows.nnz:
-            kept = None if room is None else room.counts
-            room = self._room = _Transpose.room_for(self.n_features, rows.nnz + rows.nnz // 4, kept)
-        touched = transpose_batch(
-            rows.indptr, rows.indices, rows.values, room.counts, room.features, room.starts, room.rows, room.values
-        )
-        first, second = layer.moments[:2]
-        sparse_adam(
-            touched, room.features, room.starts, room.rows, room.values, delta, layer.weights, first, second,
-            rate, BETA1, BETA2, EPSILON, decay,
-        )  # fmt: skip
-        adam(layer.bias, delta.sum(axis=0), *layer.moments[2:], rate, BETA1, BETA2, EPSILON, np.float32(1.0))
+        if isinstance(rows, SparseRows):
+            self._lazy.step(delta, layer.weights, layer.moments[:2], rates)
+            _update_bias(layer, bias_gradient, rates)
+        else:
+            gradient = np.matmul(rows.T, delta, out=self._room.array("gradient", *layer.weights.shape))
+            _update(layer, gradient, bias_gradient, rates)
 
     def model(self) -> NetworkModel:
-        """The network as it is now, sharing memory with the trainer."""
-        weights = tuple(layer.weights for layer in self.layers)
+        """The network as it is now; it shares memory with the trainer, but for weights that are kept by bucket."""
+        weights = tuple(np.ascontiguousarray(layer.weights) for layer in self.layers)
         return NetworkModel(weights, tuple(layer.bias for layer in self.layers), self.settings.loss)
 
     def state(self) -> dict[str, AnyArray]:
         """Everything that the next step depends on, by name."""
-        named: dict[str, AnyArray] = {"steps_done": np.array([self.steps_done], np.int64)}
+        steps = {"steps_done": np.array([self.steps_done], np.int64)}
+        return steps | {name: np.ascontiguousarray(array) for name, array in self._arrays().items()}
+
+    def _arrays(self) -> dict[str, FloatArray]:
+        named: dict[str, FloatArray] = {}
         for i, layer in enumerate(self.layers):
             named |= {f"layer.{i}.weights": layer.weights, f"layer.{i}.bias": layer.bias}
             named |= {f"layer.{i}.moment.{j}": moment for j, moment in enumerate(layer.moments)}
@@ -153,20 +178,39 @@ class NetworkTrainer:
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Go back to a state that `state` gave."""
         self.steps_done = int(state["steps_done"][0])
-        for name, array in self.state().items():
-            if name != "steps_done":
-                array[...] = state[name]
+        for name, array in self._arrays().items():
+            array[...] = state[name]
 
 
-def _update(layer: Layer, gradient: FloatArray, bias_gradient: FloatArray, rate: np.float32, decay: np.float32) -> None:
-    first, second, bias_first, bias_second = layer.moments
-    flat = (layer.weights.ravel(), gradient.ravel(), first.ravel(), second.ravel())
-    adam(*flat, rate, BETA1, BETA2, EPSILON, decay)
-    adam(layer.bias, bias_gradient, bias_first, bias_second, rate, BETA1, BETA2, EPSILON, np.float32(1.0))
+def _new_layer(inputs: int, outputs: int, draw: np.random.Generator | None, by_bucket: bool) -> Layer:
+    """Weights drawn after Glorot and Bengio 2010; zero without a draw: logistic regression is convex.
+
+    `by_bucket`: the weights of an output lie together in memory, which sparse gradients of outputs need.
+    """
+    shape = (outputs, inputs) if by_bucket else (inputs, outputs)
+    weights, first, second = (aligned_zeros(*shape) for _ in range(3))
+    if by_bucket:
+        weights, first, second = weights.T, first.T, second.T
+    if draw is not None:
+        # no copy of a large layer on the way, unless it has to be turned
+        given = draw.random((inputs, outputs), dtype=np.float32, out=None if by_bucket else weights)
+        given -= np.float32(0.5)
+        np.multiply(given, np.float32(2.0 * math.sqrt(6.0 / (inputs + outputs))), out=weights)
+    bias = np.zeros(outputs, np.float32)
+    return Layer(weights, bias, (first, second, np.zeros_like(bias), np.zeros_like(bias)))
+
+
+def _update(layer: Layer, gradient: FloatArray, bias_gradient: FloatArray, rates: Rates) -> None:
+    adam(layer.weights, gradient, *layer.moments[:2], *rates)
+    _update_bias(layer, bias_gradient, rates)
+
+
+def _update_bias(layer: Layer, gradient: FloatArray, rates: Rates) -> None:
+    """Adam on the bias, which does not decay."""
+    adam_row(layer.bias, gradient, *layer.moments[2:], *rates._replace(decay=np.float32(1.0)))
 
 
 def batch_loss(model: NetworkModel, batch: Batch) -> float:
     """The summed weighted loss of a model on a batch, without learning from it."""
-    probabilities = model.probabilities(batch.rows)
-    targets = batch.targets
-    return _GRADIENTS[model.loss](probabilities, targets.offsets, targets.buckets, targets.masses, batch.weights)
+    none = np.zeros(model.n_buckets, np.float32)  # the logits have their bias
+    return LOSSES[model.loss](model.logits(batch.rows), none, *batch.targets, batch.weights, np.empty_like(none))

@@ -7,25 +7,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xmach._kernels.softmax import softmax
 from xmach._kernels.sparse import sparse_forward
 from xmach.errors import InputError
 from xmach.types import FloatArray, Loss, Rows, SparseRows
 
 
-def first_layer(rows: Rows, weights: FloatArray, bias: FloatArray) -> FloatArray:
-    """rows @ weights + bias, (n, H): a kernel for sparse rows, a matrix product for dense ones."""
-    if not isinstance(rows, SparseRows):
-        return rows @ weights + bias
-    out = np.empty((rows.n_rows, weights.shape[1]), np.float32)
-    sparse_forward(rows.indptr, rows.indices, rows.values, weights, bias, out)
+def first_layer(rows: Rows, weights: FloatArray, bias: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """rows @ weights + bias, (n, H), in `out` if given: a kernel for sparse rows, a matrix product for dense ones."""
+    if out is None:
+        out = np.empty((rows.shape[0], weights.shape[1]), np.float32)
+    if isinstance(rows, SparseRows):
+        sparse_forward(rows.indptr, rows.indices, rows.values, weights, bias, out)
+    else:
+        np.matmul(rows, weights, out=out)
+        out += bias
     return out
 
 
 def softmax_in_place(logits: FloatArray) -> FloatArray:
-    """Softmax over the last axis, in place. NumPy's exp is vectorised; Numba's is scalar without SVML."""
-    logits -= logits.max(axis=1, keepdims=True)
-    np.exp(logits, out=logits)
-    logits /= logits.sum(axis=1, keepdims=True)
+    """Softmax over the last axis of (n, B), in place."""
+    softmax(logits)
     return logits
 
 

@@ -11,6 +11,7 @@ from math import ceil, inf
 
 from xmach.errors import ParameterError
 from xmach.parameters import real, whole
+from xmach.planning.machine import usable_cores
 from xmach.planning.sizes import FLOAT_BYTES, Shape, inverted_index_bytes, signature_bytes
 
 # Measured with Python 3.11, NumPy 2.4, SciPy 1.17, Numba 0.68 and PyArrow 26; kernels compiled before. At the peak of a
@@ -21,8 +22,8 @@ PARENT_BYTES = 87 * 2**20
 WORKER_BYTES = 76 * 2**20
 POOL_BYTES = 15 * 2**20
 # What reading tables adds to the command's process: PyArrow's readers with pandas, and a block of rows; for text also
-# scikit-learn, whose hash function it is, and a block of hashed texts.
-SOURCE_BYTES = {"numbers": 0, "table": 68 * 2**20, "text": 134 * 2**20}
+# a block of hashed texts.
+SOURCE_BYTES = {"numbers": 0, "table": 68 * 2**20, "text": 76 * 2**20}
 WRITER_BYTES = 38 * 2**20  # PyArrow's writers of answers, with pandas, which it imports where it is installed
 DECODER_BYTES = 8 * 2**20  # the kernels that predicting has beyond those of training
 RETAINED_BYTES = 20 * 2**20  # what the C library has not given back when training is over
@@ -32,9 +33,12 @@ BATCH_VALUE_BYTES = 40  # a stored value of a batch at the peak: gathered, scale
 NONZEROS_PER_ROW = 100.0  # of sparse rows, where nobody has counted
 VALIDATION_BATCH = 1024  # rows of a forward pass over validation rows
 SKETCH_BYTES = 64 * 2**20  # bucket probabilities that a predictor holds at a time
-SKETCH_COPIES = 2.25  # the models' outputs beside their stack, then the stack beside its logarithms; a mask of it
+SKETCH_COPIES = 2.25  # the sketch beside its logarithms; a mask of it
+PRUNED_COPIES = 3.0  # and, where nothing can be pruned, the rows that are scanned instead
+FEW_LABELS = 10_000  # a decoder scans so many, and makes no lists for it
+STORED_BYTES = 256 * 2**20  # the largest tables that it makes for itself; beyond, the hash computes everything
 ANSWER_ROWS, SKETCH_ROWS = 1024, 4096  # rows that the predict command answers at a time; the most a predictor does
-_SCALING_ROWS, _COUNTED_LABELS, _HASHED_LABELS = 65_536, 1 << 24, 1 << 20  # blocks in which data are walked
+_SCALING_ROWS, _COUNTED_LABELS, _HASHED_LABELS = 65_536, 1 << 22, 1 << 20  # blocks in which data are walked
 
 
 @dataclass(frozen=True)
@@ -124,9 +128,7 @@ def training_memory(
         best=shape.repetition_bytes if data.n_validation else 0,
         held=models_held * shape.repetition_bytes,
         preparing=parent + mapped + _preparing_bytes(shape, data),
-        settling=prediction_bytes(shape, data, rows=data.n_validation, writing=False) + RETAINED_BYTES
-        if data.n_validation
-        else 0,
+        settling=_settling_bytes(shape, data) if data.n_validation else 0,
     )
 
 
@@ -136,29 +138,58 @@ def training_bytes(shape: Shape, data: DataSize, batch_size: int, workers: int =
 
 
 def prediction_bytes(
-    shape: Shape,
-    data: DataSize = UNKNOWN,
-    rows: int = ANSWER_ROWS,
-    signatures: bool = True,
-    inverted_index: bool = False,
-    writing: bool = True,
+    shape: Shape, data: DataSize = UNKNOWN, rows: int = ANSWER_ROWS, threads: int | None = None
 ) -> int:
     """The peak of `xmach predict`: R mapped models, what the decoder keeps, and the scores of `rows` rows at a time.
 
-    Without stored signatures and index (the hash computes both) only counts of labels grow with their number.
+    `threads`: one a core of this machine, unless told. Pages of the file are given back once its rows are answered.
     """
+    threads = usable_cores() if threads is None else whole("threads", threads, 1)
+    answered = min(rows, data.n_rows or rows)
+    file = DataSize(answered, data.nonzeros_per_row, data.labels_per_row, data.sparse).mapped_bytes(shape.n_features)
+    return LIBRARY_BYTES + PARENT_BYTES + file + _answering_bytes(shape, data, rows, threads, WRITER_BYTES)
+
+
+def _settling_bytes(shape: Shape, data: DataSize) -> int:
+    """The peak while validation rows are answered, at the end of training; all rows stay mapped."""
+    answering = _answering_bytes(shape, data, data.n_validation, usable_cores(), 0)
+    return LIBRARY_BYTES + PARENT_BYTES + RETAINED_BYTES + data.mapped_bytes(shape.n_features) + answering
+
+
+def _answering_bytes(shape: Shape, data: DataSize, rows: int, threads: int, writer: int) -> int:
+    """What answering adds to a process: models, decoder, and a batch with its sketch; then what writes the answers."""
     a_row = FLOAT_BYTES * shape.n_repetitions * shape.n_buckets  # of the sketch, (n, R, B)
+    once = 0 < data.n_rows <= rows  # a batch is let go before its answers are written: only the next one meets a writer
     rows = min(whole("rows", rows, 1), max(1, min(SKETCH_ROWS, SKETCH_BYTES // a_row)), data.n_rows or SKETCH_ROWS)
-    answering = ceil(SKETCH_COPIES * rows * a_row) + FLOAT_BYTES * rows * sum(shape.widths[1:])
-    answering += BATCH_VALUE_BYTES * data.values(rows) if data.sparse else FLOAT_BYTES * rows * shape.n_features
-    answering += WRITER_BYTES if writing else 0
-    hashing = 24 * min(_HASHED_LABELS, shape.n_labels)  # three 64-bit numbers each while the table is filled
-    labels = 10 * shape.n_labels  # training rows of each, and which had any
-    kept = shape.model_bytes + 4 * shape.n_features + labels + data.mapped_bytes(shape.n_features)
+    pruned = shape.n_labels > FEW_LABELS
+    batch = ceil((PRUNED_COPIES if pruned else SKETCH_COPIES) * rows * a_row)
+    batch += min(threads, shape.n_repetitions) * FLOAT_BYTES * rows * sum(shape.widths[1:])
+    batch += BATCH_VALUE_BYTES * data.values(rows) if data.sparse else FLOAT_BYTES * rows * shape.n_features
+    labels = 5 * shape.n_labels  # training rows of each, and which had any
+    kept = shape.model_bytes + 4 * shape.n_features + labels + DECODER_BYTES
+    tables, making = _table_bytes(shape, threads)
+    searching = min(threads, rows) * _scratch_bytes(shape) if pruned else 0
+    return kept + tables + max(batch + max(making, searching + (0 if once else writer)), writer)
+
+
+def _table_bytes(shape: Shape, threads: int) -> tuple[int, int]:
+    """What a decoder stores of size K, and what it takes beside while it is made."""
     key = (shape.n_labels, shape.n_buckets, shape.n_repetitions)
-    kept += signature_bytes(*key) if signatures else 0
-    kept += inverted_index_bytes(*key) if inverted_index else 0
-    return LIBRARY_BYTES + PARENT_BYTES + DECODER_BYTES + kept + max(answering, hashing if signatures else 0)
+    signatures, lists = signature_bytes(*key), inverted_index_bytes(*key)
+    if signatures + lists > STORED_BYTES:
+        return 0, 0
+    hashing = 24 * min(_HASHED_LABELS, shape.n_labels)  # three 64-bit numbers each
+    if shape.n_labels <= FEW_LABELS:
+        return signatures, hashing
+    a_column = signatures // shape.n_repetitions  # each thread sorts one
+    return signatures + lists, max(hashing, signatures + min(threads, shape.n_repetitions) * a_column)
+
+
+def _scratch_bytes(shape: Shape) -> int:
+    """The working memory of a thread that searches; 16-bit sums of at most 4 million labels are most of it."""
+    sums = 2 << min(22, max(6, (shape.n_labels - 1).bit_length()))
+    longest = 2 * shape.n_labels // shape.n_buckets  # twice the mean list
+    return sums + 8 * shape.n_repetitions * shape.n_buckets + 8 * longest + 3 * 2**17
 
 
 def _step_bytes(shape: Shape, data: DataSize, batch: int) -> int:
@@ -178,5 +209,7 @@ def _step_bytes(shape: Shape, data: DataSize, batch: int) -> int:
 def _preparing_bytes(shape: Shape, data: DataSize) -> int:
     """What walking over the data takes at most: document frequencies, or the rows of each label."""
     scaling = 13 * data.values(min(_SCALING_ROWS, data.n_rows)) + 32 * shape.n_features if data.sparse else 0
-    counting = 8 * min(_COUNTED_LABELS, ceil(data.n_rows * data.labels_per_row)) + 16 * shape.n_labels
+    # every label's count twice where labels have rows enough; otherwise the distinct ones, sorted and merged
+    occurrences = ceil(data.n_rows * data.labels_per_row)
+    counting = 16 * min(_COUNTED_LABELS, occurrences) + min(16 * shape.n_labels, 48 * occurrences)
     return max(scaling, counting)

@@ -8,6 +8,7 @@ from typing import Any
 from xmach.errors import ModelIncomplete, ModelMissing
 from xmach.features import HashedText
 from xmach.predictor import Predictor, subset
+from xmach.store.index import open_index
 from xmach.store.model import ModelStore
 
 
@@ -33,12 +34,12 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
         )
     if verify:
         store.verify(present)
-    counts = store.label_counts()
+    apart = verify and manifest is None  # no manifest that could vouch for the files
     return Predictor(
-        models=tuple(store.model(r, verify=verify and manifest is None) for r in present),
+        models=tuple(store.model(r, verify=apart) for r in present),
         hashes=subset(plan.hashes, present),
-        scaler=store.scaler(),
-        label_counts=counts,
+        scaler=store.scaler(verify=apart),
+        label_counts=store.label_counts(verify=apart),
         label_names=store.label_names(),
         text=None if plan.features is None else HashedText.from_dict(plan.features),
         estimator="log" if manifest is None else manifest["estimator"],
@@ -46,6 +47,7 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
         multilabel=plan.multilabel,
         mean_labels=plan.mean_labels,
         feature_names=_feature_names(plan.columns),
+        index=None if missing else open_index(store.folder, plan.hashes),
     )
 
 

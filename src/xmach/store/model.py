@@ -1,4 +1,8 @@
-"""A model folder, format 1: plan first, then repetitions in any order, manifest last."""
+"""A model folder: plan first, then repetitions in any order, manifest last.
+
+The format number is the least that knows all that is in the folder. Format 2 can leave out the counts of labels without
+a training row.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +17,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from xmach.errors import ModelCorrupt, ModelFormatUnsupported, ModelMissing, NotStorable, PlanMismatch
+from xmach.data import LabelCounts
+from xmach.errors import InputError, ModelCorrupt, ModelFormatUnsupported, ModelMissing, NotStorable, PlanMismatch
 from xmach.features import Scaler
 from xmach.models import NetworkModel
 from xmach.store.atomic import remove_abandoned, sha256_of, write_json
-from xmach.store.names import read_names, write_names
+from xmach.store.names import StoredNames, write_names
 from xmach.store.tensors import read_tensors, write_tensors
 from xmach.training import Plan
-from xmach.types import AnyArray, BucketModel, IntArray
+from xmach.types import AnyArray, BucketModel
 
-FORMAT = 1
+FORMATS = (1, 2)
 PLAN, MANIFEST, LABELS, METRICS = "plan.json", "manifest.json", "labels.arrow", "metrics.json"
 COUNTS, IDF = "label_counts.safetensors", "features/idf.safetensors"
 
@@ -38,7 +41,7 @@ class ModelStore:
     # --- the beginning: what every repetition shares
 
     def begin(
-        self, plan: Plan, label_counts: IntArray, label_names: AnyArray | Sequence[str] | None, scaler: Scaler
+        self, plan: Plan, label_counts: LabelCounts, label_names: AnyArray | Sequence[str] | None, scaler: Scaler
     ) -> None:
         """Write the plan and what belongs to it; or find the same plan there and go on with it.
 
@@ -48,7 +51,8 @@ class ModelStore:
             # in this order: whoever finds the folder in use finds the plan that was written first
             if self.folder.exists() and not (self._is_free() or (self.folder / PLAN).exists()):
                 raise PlanMismatch(f"{self.folder} is there already and is no model folder; choose another")
-            write_json(self.folder / PLAN, {"format": FORMAT, **plan.to_dict()}, exclusive=True)
+            number = 1 if label_counts.ids is None else 2
+            write_json(self.folder / PLAN, {"format": number, **plan.to_dict()}, exclusive=True)
         except FileExistsError:
             differences = plan.differences(self.plan())
             if differences:
@@ -59,9 +63,11 @@ class ModelStore:
         if label_names is not None and not (self.folder / LABELS).exists():
             write_names(self.folder / LABELS, label_names)
         if scaler.idf is not None and not (self.folder / IDF).exists():
-            write_tensors(self.folder / IDF, {"idf": scaler.idf}, {"format": FORMAT})
+            write_tensors(self.folder / IDF, {"idf": scaler.idf}, {"format": self._format})
         if not (self.folder / COUNTS).exists():
-            write_tensors(self.folder / COUNTS, {"label_counts": label_counts}, {"format": FORMAT})
+            arrays = {"label_counts": label_counts.counts}
+            arrays |= {} if label_counts.ids is None else {"label_ids": label_counts.ids}
+            write_tensors(self.folder / COUNTS, arrays, {"format": self._format})
 
     def _is_free(self) -> bool:
         """Whether the folder is empty, but for what a writer killed in its first moment left."""
@@ -93,7 +99,7 @@ class ModelStore:
         """Store a finished repetition and remove its checkpoint."""
         if not isinstance(model, NetworkModel):
             raise NotStorable(f"a bucket model of the kind {model.kind!r} is no plain arrays: it cannot be saved")
-        about = {"format": FORMAT, "kind": model.kind, "loss": model.loss, "history": history}
+        about = {"format": self._format, "kind": model.kind, "loss": model.loss, "history": history}
         if not self.has(repetition):
             write_tensors(self.path(repetition), model.arrays(), about | self._identity(repetition))
         self._progress_path(repetition).unlink(missing_ok=True)
@@ -132,7 +138,7 @@ class ModelStore:
     def save_progress(self, repetition: int, state: Mapping[str, AnyArray]) -> None:
         """Replace the checkpoint; not of a repetition that another process has finished meanwhile."""
         if not self.has(repetition):
-            about = {"format": FORMAT} | self._identity(repetition)
+            about = {"format": self._format} | self._identity(repetition)
             write_tensors(self._progress_path(repetition), state, about)
             if self.has(repetition):  # finished while this was written
                 self._progress_path(repetition).unlink(missing_ok=True)
@@ -158,7 +164,7 @@ class ModelStore:
         write_json(
             self.folder / MANIFEST,
             {
-                "format": FORMAT,
+                "format": self._format,
                 "plan": self.plan().to_dict(),
                 "estimator": estimator,
                 "threshold": threshold,
@@ -197,24 +203,34 @@ class ModelStore:
         """Keep an evaluation made later beside the model, outside the checksums."""
         path = self.folder / METRICS
         kept = self._json(METRICS)["evaluations"] if path.exists() else []
-        write_json(path, {"format": FORMAT, "evaluations": [*kept, evaluation]})
+        write_json(path, {"format": self._format, "evaluations": [*kept, evaluation]})
 
     # --- the rest of the folder
 
-    def label_counts(self) -> IntArray:
-        """Training rows of each label."""
-        return np.asarray(read_tensors(self.folder / COUNTS, verify=True)[0]["label_counts"], np.int64)
+    def label_counts(self, verify: bool = True) -> LabelCounts:
+        """Training rows of each label, memory-mapped."""
+        arrays, _ = read_tensors(self.folder / COUNTS, verify)
+        try:
+            return LabelCounts(self.plan().hashes.n_labels, arrays["label_counts"], arrays.get("label_ids"))
+        except (KeyError, InputError) as error:
+            raise ModelCorrupt(
+                f"{self.folder / COUNTS}: these are not the counts of the plan's labels ({error})"
+            ) from None
 
-    def label_names(self) -> AnyArray | None:
-        """Label names; None where labels are called by their ids."""
+    def label_names(self) -> StoredNames | None:
+        """Label names, memory-mapped; None where labels are called by their ids."""
         path = self.folder / LABELS
-        return read_names(path) if path.exists() else None
+        return StoredNames(path) if path.exists() else None
 
-    def scaler(self) -> Scaler:
+    def scaler(self, verify: bool = True) -> Scaler:
         """The scaling of rows."""
         plan = self.plan()
-        idf = read_tensors(self.folder / IDF, verify=True)[0]["idf"] if plan.scaling == "tfidf" else None
+        idf = read_tensors(self.folder / IDF, verify)[0]["idf"] if plan.scaling == "tfidf" else None
         return Scaler(plan.scaling, plan.n_features, idf)  # type: ignore[arg-type]  # the scaler checks the kind
+
+    @property
+    def _format(self) -> int:
+        return int(self._json(PLAN)["format"])
 
     def _identity(self, repetition: int) -> dict[str, Any]:
         """What ties a repetition's file to its place in this model."""
@@ -234,8 +250,9 @@ class ModelStore:
             number = values["format"]
         except (ValueError, KeyError, TypeError) as error:
             raise ModelCorrupt(f"{path}: the file is damaged ({error!r})") from None
-        if number != FORMAT:
-            raise ModelFormatUnsupported(f"{path}: format {number}; this version of xmach reads format {FORMAT}")
+        if number not in FORMATS:
+            known = " and ".join(map(str, FORMATS))
+            raise ModelFormatUnsupported(f"{path}: format {number}; this version of xmach reads formats {known}")
         return values
 
 

@@ -1,0 +1,38 @@
+"""A hint to the processor: memory that will be needed soon."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+if TYPE_CHECKING:
+    from xmach.types import FloatArray
+
+    def prefetch(array: FloatArray, row: int, column: int) -> None:
+        """Ask for the cache line that holds array[row, column]; inside kernels only."""
+
+else:
+
+    @intrinsic
+    def prefetch(context: Any, array: Any, row: Any, column: Any) -> Any:
+        """Ask for the cache line that holds array[row, column]; inside kernels only.
+
+        Numba has no such call, LLVM has. It changes no result: an address that is never used costs a little time.
+        """
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            view = target.make_array(signature.args[0])(target, builder, arguments[0])
+            strides = cgutils.unpack_tuple(builder, view.strides, 2)
+            offset = builder.add(builder.mul(arguments[1], strides[0]), builder.mul(arguments[2], strides[1]))
+            byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+            hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            address = builder.gep(builder.bitcast(view.data, byte), [offset])
+            # to read, to keep in every cache, data
+            builder.call(hint, [address, *(ir.Constant(number, code) for code in (0, 3, 1))])
+            return target.get_dummy_value()
+
+        return types.void(array, types.int64, types.int64), generate

@@ -1,0 +1,49 @@
+"""The k best so far: a heap whose root is the worst of them, lowest score first, at equality the largest id."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xmach._kernels._compile import kernel
+from xmach.types import FloatArray, IntArray
+
+
+@kernel
+def sift_down(scores: FloatArray, ids: IntArray, size: int, score: np.float32, label: int) -> None:
+    """Put (score, label) in place of the root."""
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        right = child + 1
+        if right < size and (
+            scores[right] < scores[child] or (scores[right] == scores[child] and ids[right] > ids[child])
+        ):
+            child = right
+        if scores[child] < score or (scores[child] == score and ids[child] > label):
+            scores[place], ids[place] = scores[child], ids[child]
+            place = child
+        else:
+            break
+    scores[place], ids[place] = score, label
+
+
+@kernel
+def offer(scores: FloatArray, ids: IntArray, score: np.float32, label: int) -> None:
+    """Keep a label if it is among the k best so far and not there already; an empty place has an id beyond all."""
+    if score < scores[0] or (score == scores[0] and label >= ids[0]):
+        return
+    for j in range(len(ids)):  # few labels get this far
+        if ids[j] == label:
+            return
+    sift_down(scores, ids, len(ids), score, label)
+
+
+@kernel
+def sort_heap(scores: FloatArray, ids: IntArray) -> None:
+    """Turn the heap into a list, best first."""
+    for end in range(len(ids) - 1, 0, -1):
+        worst_score, worst_id = scores[0], ids[0]
+        sift_down(scores, ids, end, scores[end], ids[end])
+        scores[end], ids[end] = worst_score, worst_id

@@ -1,0 +1,94 @@
+"""murmur3, 32 bits: the hash of names and tokens, on stretches of bytes."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from xmach._kernels._compile import kernel
+from xmach.types import AnyArray
+
+Byte: TypeAlias = Any  # np.uint8, and
+Word: TypeAlias = Any  # np.uint32: as kernels have them
+
+SLACK = 4  # bytes after a stretch that must be there to be read; what they are does not matter
+
+_C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
+_FIVE, _ADD = np.uint32(5), np.uint32(0xE6546B64)
+_F1, _F2 = np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)
+_THREE, _FIVE_BYTES = np.int64(3), np.int64(5)  # typed: for a bare number Numba would compile `_finish` once more
+_COLON = np.uint32(ord(":") << 8)
+
+
+@kernel
+def murmur3_tagged(tag: Word, data: AnyArray, begin: int, end: int) -> Word:
+    """The hash of a letter, a colon and data[begin:end] (not empty), without a seed."""
+    size = end - begin
+    head = np.uint32(tag | _COLON | (np.uint32(data[begin]) << np.uint32(16)))
+    if size == 1:
+        return _finish(_scramble(head), _THREE)
+    head = np.uint32(head | (np.uint32(data[begin + 1]) << np.uint32(24)))
+    return _finish(_body(_add_block(np.uint32(0), head), data, begin + 2, end), size + 2)
+
+
+@kernel
+def murmur3_trigram(tag: Word, a: Byte, b: Byte, c: Byte) -> Word:
+    """The same of a letter, a colon and three bytes."""
+    head = np.uint32(tag | _COLON | (np.uint32(a) << np.uint32(16)) | (np.uint32(b) << np.uint32(24)))
+    return _finish(np.uint32(_add_block(np.uint32(0), head) ^ _scramble(np.uint32(c))), _FIVE_BYTES)
+
+
+@kernel
+def _body(h: Word, data: AnyArray, i: int, end: int) -> Word:
+    """Blocks of four bytes, then the up to three that are left."""
+    while i + 4 <= end:
+        h = _add_block(h, _four(data, i))
+        i += 4
+    left = np.uint32((np.uint32(1) << np.uint32(8 * (end - i))) - np.uint32(1))  # a mask; nothing left adds nothing
+    return np.uint32(h ^ _scramble(np.uint32(_four(data, i) & left)))
+
+
+@kernel
+def _four(data: AnyArray, i: int) -> Word:
+    """Four bytes as a number, the first of them lowest; LLVM makes one load of it."""
+    low = np.uint32(data[i]) | (np.uint32(data[i + 1]) << np.uint32(8))
+    return np.uint32(low | (np.uint32(data[i + 2]) << np.uint32(16)) | (np.uint32(data[i + 3]) << np.uint32(24)))
+
+
+@kernel
+def _scramble(k: Word) -> Word:
+    k = np.uint32(k * _C1)
+    k = np.uint32((k << np.uint32(15)) | (k >> np.uint32(17)))
+    return np.uint32(k * _C2)
+
+
+@kernel
+def _add_block(h: Word, k: Word) -> Word:
+    h = np.uint32(h ^ _scramble(k))
+    h = np.uint32((h << np.uint32(13)) | (h >> np.uint32(19)))
+    return np.uint32(h * _FIVE + _ADD)
+
+
+@kernel
+def _finish(h: Word, size: Any) -> Word:
+    h = np.uint32(h ^ np.uint32(size))
+    h = np.uint32((h ^ (h >> np.uint32(16))) * _F1)
+    h = np.uint32((h ^ (h >> np.uint32(13))) * _F2)
+    return np.uint32(h ^ (h >> np.uint32(16)))
+
+
+def murmur3_slow(data: bytes, seed: int = 0) -> int:
+    """The same of any bytes, in Python's own numbers: as the definition reads."""
+    mask, h = 0xFFFFFFFF, seed
+    for i in range(0, len(data), 4):
+        k = int.from_bytes(data[i : i + 4], "little") * int(_C1) & mask
+        k = (k << 15 | k >> 17) * int(_C2) & mask
+        h ^= k
+        if i + 4 <= len(data):
+            h = (h << 13 | h >> 19) & mask
+            h = h * 5 + int(_ADD) & mask
+    h ^= len(data)
+    h = (h ^ h >> 16) * int(_F1) & mask
+    h = (h ^ h >> 13) * int(_F2) & mask
+    return h ^ h >> 16

@@ -1,0 +1,126 @@
+"""The highest cells of a query's (R, B) sketch, found without sorting it.
+
+Floats are compared through keys: 32-bit integers in the same order, which LLVM compares eight at a time (a maximum of
+floats it would take one by one, for NaN's sake).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xmach._kernels._compile import kernel
+from xmach.types import FloatArray, Int32Array
+
+BLOCK = 32  # cells that share one maximum
+LOWEST = -2139095041  # the key of -inf
+_HIGHEST = 2139095040  # the key of +inf
+
+
+@kernel
+def key_of(bits: Any) -> Any:
+    """A float's bits to its key, and a key to its float's bits: negative numbers are turned around."""
+    return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
+
+
+@kernel
+def value_of(key: int) -> Any:
+    """The float of a key."""
+    bits = np.empty(1, np.int32)
+    bits[0] = key_of(np.int32(key))
+    return bits.view(np.float32)[0]
+
+
+@kernel
+def key_of_value(value: np.float32) -> Any:
+    """The key of a float."""
+    number = np.empty(1, np.float32)
+    number[0] = value
+    return key_of(number.view(np.int32)[0])
+
+
+@kernel
+def block_maxima(bits: Int32Array, maxima: Int32Array) -> None:
+    """The highest key of every block of cells: bits (R, B), maxima (R, ceil(B / BLOCK))."""
+    n_repetitions, n_buckets = bits.shape
+    for r in range(n_repetitions):
+        row = bits[r]
+        for block in range(maxima.shape[1]):
+            highest = np.int32(LOWEST)
+            for j in range(block * BLOCK, min(n_buckets, (block + 1) * BLOCK)):
+                highest = max(highest, key_of(row[j]))
+            maxima[r, block] = highest
+
+
+@kernel
+def count_cells(bits: Int32Array, maxima: Int32Array, level: int) -> int:
+    """About how many cells have a key of at least `level`: bits (R, B), maxima (R, blocks).
+
+    Few cells are nearly all in blocks of their own, so blocks are counted (32 times fewer). Where those are many, the
+    cells of some repetitions stand for all.
+    """
+    floor = np.int32(level)
+    count = 0
+    for r in range(len(maxima)):
+        row = maxima[r]
+        for i in range(len(row)):
+            count += row[i] >= floor
+    if 3 * count <= maxima.size:
+        return count
+    some = max(1, len(bits) // 8)
+    count = 0
+    for r in range(some):
+        row = bits[r]
+        for i in range(len(row)):
+            count += key_of(row[i]) >= floor
+    return count * len(bits) // some
+
+
+@kernel
+def level_of(bits: Int32Array, maxima: Int32Array, count: int) -> int:
+    """A level that about `count` cells reach, by bisection."""
+    low, high = LOWEST, _HIGHEST
+    while high - low > 1024:
+        middle = (low + high) // 2
+        reached = count_cells(bits, maxima, middle)
+        if reached < count:
+            high = middle
+            continue
+        low = middle
+        if 8 * reached <= 9 * count:
+            break
+    return low
+
+
+@kernel
+def collect(
+    bits: Int32Array, maxima: Int32Array, level: int, below: int, repetitions: Int32Array, buckets: Int32Array
+) -> int:
+    """Write down the cells with level <= key < below; returns how many, or one more than there is room for."""
+    floor, ceiling = np.int32(level), np.int32(below)
+    room, count = len(buckets), 0
+    for r in range(len(bits)):
+        row = bits[r]
+        for block in range(maxima.shape[1]):
+            if maxima[r, block] < floor:
+                continue
+            for j in range(block * BLOCK, min(len(row), (block + 1) * BLOCK)):
+                if floor <= key_of(row[j]) < ceiling:
+                    if count == room:
+                        return room + 1
+                    repetitions[count], buckets[count] = r, j
+                    count += 1
+    return count
+
+
+def keys_slow(values: FloatArray) -> Int32Array:
+    """The twin of `key_of`: the rank of the bit patterns as signed magnitudes."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF) - 1, bits).astype(np.int32)
+
+
+def collect_slow(values: FloatArray, level: int, below: int) -> list[tuple[int, int]]:
+    """The twin of `collect`."""
+    keys = keys_slow(values)
+    return [(int(r), int(c)) for r, c in np.argwhere((keys >= level) & (keys < below))]

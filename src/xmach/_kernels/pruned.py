@@ -1,0 +1,321 @@
+"""Exact top k without looking at every label: the scan's labels and bits from a small part of the posting lists.
+
+A label's score is the mean of its R cells. If all of them lie below a level v, so does the score. So two readings:
+
+1. Find a bar that the k best labels surely reach. Read the lists (labels of a bucket) of the highest cells, ever lower
+   ones, and add up for each label by how much its cells stand out from an ordinary cell; whenever that is as much as
+   the k-th best label so far stands out, score the label in full.
+2. Take a level v below the bar. Read all lists above it, and add up by how much a label's cells exceed v: only labels
+   whose sum could lift them from v to the bar are scored in full. No other label can be among the k best.
+
+Where the second reading would cost more than half a scan (flat distributions, k beyond what stands out), give up and
+say so. Bounds are sums in float64 with a margin for the rounding of the float32 sum that is the score; at equality a
+label is scored. Nothing here depends on luck but the time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xmach._kernels._compile import kernel
+from xmach._kernels.heap import offer, sort_heap
+from xmach._kernels.index import members, signature
+from xmach._kernels.peaks import BLOCK, LOWEST, block_maxima, collect, count_cells, key_of_value, level_of, value_of
+from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
+
+LISTS, TOUCHED, SCORED, SCANNED = 0, 1, 2, 3  # columns of the statistics
+# Nanoseconds: to begin a list, to add a label of it, to score one, to scan a cell of one. They choose the way, not the
+# answer.
+_LIST, _ADD, _SCORE, _SCAN = 300.0, 5.0, 150.0, 1.2
+_SHARE = 0.5  # lists of the first reading, as a share of what its own bar says is needed
+_DEEPER = 1.5  # lists of the second, as a multiple of that
+_FULL = 60_000  # the sum that reaches the bar, in units of the second reading
+_MOST = 65_535
+_MOST_SUMS = 22  # at most 2^22 sums: beyond so many labels they share them, which only costs time
+_RECENT = 1 << 16
+_HUGE = np.float32(1e30)  # sums of larger cells could overflow, and bounds with them
+
+
+class Scratch(NamedTuple):
+    """One thread's working memory: 8 bytes a cell of the sketch, and at most 10 MB, however many labels there are."""
+
+    maxima: Int32Array  # (R, blocks)
+    repetitions: Int32Array  # (R * B,) the lists at hand
+    buckets: Int32Array  # (R * B,)
+    sums: AnyArray  # 16-bit, all zero between readings
+    recent: Int32Array  # labels scored lately, to skip most of the repeats; all -1 between readings
+    members: Int32Array  # room for the longest list
+    found: Int32Array  # labels to be scored
+
+
+def make_scratch(n_labels: int, n_repetitions: int, n_buckets: int, longest: int) -> Scratch:
+    """Room for queries of one shape."""
+    sums = min(_MOST_SUMS, max(6, (n_labels - 1).bit_length()))
+    room = n_repetitions * n_buckets
+    return Scratch(
+        maxima=np.empty((n_repetitions, -(-n_buckets // BLOCK)), np.int32),
+        repetitions=np.empty(room, np.int32),
+        buckets=np.empty(room, np.int32),
+        sums=np.zeros(1 << sums, np.uint16),
+        recent=np.full(_RECENT, -1, np.int32),
+        members=np.empty(longest, np.int32),
+        found=np.empty(longest + (1 << 15), np.int32),
+    )
+
+
+@kernel
+def _add(labels: Int32Array, amount: int, enough: int, sums: AnyArray, found: Int32Array, n_found: int) -> int:
+    """Add an amount to the sums of a list's labels; write down those that have enough, and return how many are down."""
+    last = len(sums) - 1
+    for j in range(len(labels)):
+        place = int(labels[j]) & last
+        total = int(sums[place]) + amount
+        if total >= enough:  # seldom: no branch missed, and nothing more to do for most labels
+            found[n_found] = labels[j]
+            n_found += 1
+            total = min(total, _MOST)
+        sums[place] = total
+    return n_found
+
+
+@kernel
+def _read_list(
+    r: int,
+    bucket: int,
+    amount: int,
+    enough: int,
+    index: Any,
+    table: Int32Array,
+    offsets: IntArray,
+    scratch: Any,
+    sums: AnyArray,
+    found: Int32Array,
+    n_found: int,
+    statistics: IntArray,
+) -> int:
+    """`_add` to a list by its name, stored or computed.
+
+    Arrays of the index and the scratch come by themselves: taking one out of a tuple counts references, which took
+    longer than reading a list of 67 labels.
+    """
+    statistics[LISTS] += 1
+    if table.shape[1] > 0:
+        labels = table[r, offsets[r, bucket] : offsets[r, bucket + 1]]
+        statistics[TOUCHED] += len(labels)
+        return _add(labels, amount, enough, sums, found, n_found)
+    size = members(index, r, bucket, scratch.members)
+    statistics[TOUCHED] += size
+    return _add(scratch.members[:size], amount, enough, sums, found, n_found)
+
+
+@kernel
+def _score_found(
+    n_found: int,
+    cells: FloatArray,
+    index: Any,
+    signatures: AnyArray,
+    mask: BoolArray,
+    found: Int32Array,
+    recent: Int32Array,
+    row: IntArray,
+    scores: FloatArray,
+    ids: IntArray,
+) -> int:
+    """Score the labels written down, but for those scored a moment ago, and keep the best; returns how many.
+
+    Cells are added in the scan's order. A row of signatures is a cache line from anywhere: the eighth next is asked
+    for ahead of time.
+    """
+    fresh = 0
+    for i in range(n_found):
+        label = found[i]
+        if recent[label % _RECENT] != label and (len(mask) == 0 or mask[label]):
+            recent[label % _RECENT] = label
+            found[fresh] = label
+            fresh += 1
+    stored, ahead = len(signatures) > 0, 0
+    for i in range(fresh):
+        label = int(found[i])
+        total = np.float32(0.0)
+        if stored:
+            ahead += signatures[found[min(i + 8, fresh - 1)], 0]
+            for r in range(len(cells)):
+                total += cells[r, signatures[label, r]]
+        else:
+            signature(index, label, row)
+            for r in range(len(cells)):
+                total += cells[r, row[r]]
+        offer(scores, ids, total / np.float32(len(cells)), label)
+    row[0] = ahead  # or the compiler would not ask
+    return fresh
+
+
+@kernel
+def _nanoseconds(per_list: float, n_sums: int) -> float:
+    """What reading a list takes, about: sums beyond the second cache are three times as far away."""
+    return _LIST + _ADD * per_list * (1.0 + n_sums / 2**21)
+
+
+@kernel
+def _ordinary(cells: FloatArray) -> float:
+    """The median of some 63 cells, by insertion: NumPy's sort would take seconds to compile."""
+    flat = cells.reshape(-1)
+    step = max(1, len(flat) // 63)
+    some = np.empty((len(flat) + step - 1) // step, np.float32)
+    for i in range(len(some)):
+        value, place = flat[i * step], i
+        while place > 0 and some[place - 1] > value:
+            some[place] = some[place - 1]
+            place -= 1
+        some[place] = value
+    return float(some[len(some) // 2])
+
+
+@kernel
+def _find_bar(
+    cells: FloatArray,
+    bits: Int32Array,
+    index: Any,
+    mask: BoolArray,
+    scratch: Any,
+    scores: FloatArray,
+    ids: IntArray,
+    statistics: IntArray,
+    budget: float,
+) -> int:
+    """The first reading; returns how many lists its bar says are needed, -1 where there is no telling."""
+    n_repetitions, n_buckets = cells.shape
+    n_labels, maxima, repetitions, buckets = index.n_labels, scratch.maxima, scratch.repetitions, scratch.buckets
+    table, offsets, signatures = index.labels, index.offsets, index.signatures
+    sums, found, recent, row = scratch.sums, scratch.found, scratch.recent, np.empty(n_repetitions, np.int64)
+    a_list = _nanoseconds(n_labels / n_buckets, len(sums))
+    ordinary = _ordinary(cells)
+    unit = max(n_repetitions * (float(value_of(maxima.max())) - ordinary) / _FULL, 1e-38)
+    wanted = n_repetitions + 2 * len(ids) * n_buckets // n_labels
+    below, needed = 2**31 - 1, -1
+    while True:
+        level = min(below - 1, level_of(bits, maxima, wanted))
+        count = collect(bits, maxima, level, below, repetitions, buckets)
+        if count * a_list > budget:  # so many cells are equal
+            return -1
+        for i in range(count):
+            r, bucket = int(repetitions[i]), int(buckets[i])
+            enough = 0  # until k labels are known, every one is worth knowing
+            if ids[0] != n_labels:
+                enough = int(min(max(1.0, n_repetitions * (float(scores[0]) - ordinary) / unit), _MOST))
+            amount = int(min(max(0.0, (float(cells[r, bucket]) - ordinary) / unit), _MOST))
+            n_found = _read_list(r, bucket, amount, enough, index, table, offsets, scratch, sums, found, 0, statistics)
+            if n_found > 0:
+                statistics[SCORED] += _score_found(
+                    n_found, cells, index, signatures, mask, found, recent, row, scores, ids
+                )
+        if ids[0] != n_labels:
+            needed = count_cells(bits, maxima, key_of_value(scores[0]))
+            if statistics[LISTS] >= _SHARE * needed:
+                return needed
+        if statistics[LISTS] * a_list + statistics[SCORED] * _SCORE > 0.2 * budget or level <= LOWEST:
+            return needed
+        wanted = 2 * max(wanted, int(statistics[LISTS]))  # lists are not spread evenly over repetitions
+        below = level
+
+
+@kernel
+def _frontier(maxima: Int32Array, level: float) -> tuple[float, float]:
+    """Of R cells below a level: the highest sum, and a margin for what float32 may make of it.
+
+    The margin covers R additions of the largest terms that a label can have, and the division by R.
+    """
+    total, largest = 0.0, 0.0
+    for r in range(len(maxima)):
+        highest = float(value_of(maxima[r].max()))
+        total += min(level, highest)
+        largest += max(abs(level), abs(highest))
+    return total, 2.4e-7 * (len(maxima) + 2) * largest + 1e-36
+
+
+@kernel
+def _reach_bar(
+    cells: FloatArray,
+    bits: Int32Array,
+    index: Any,
+    mask: BoolArray,
+    scratch: Any,
+    scores: FloatArray,
+    ids: IntArray,
+    statistics: IntArray,
+    budget: float,
+    needed: int,
+) -> bool:
+    """The second reading; False where a scan is cheaper."""
+    n_repetitions, n_buckets = cells.shape
+    maxima, repetitions, buckets = scratch.maxima, scratch.repetitions, scratch.buckets
+    table, offsets, signatures = index.labels, index.offsets, index.signatures
+    sums, found, recent, row = scratch.sums, scratch.found, scratch.recent, np.empty(n_repetitions, np.int64)
+    per_list = index.n_labels / n_buckets
+    a_list = _nanoseconds(per_list, len(sums))
+    bar = float(scores[0])
+    wanted = int(_DEEPER * needed) + n_repetitions
+    if wanted * a_list > budget:
+        return False
+    if index.n_labels > len(sums) and wanted * per_list > len(sums):  # too many labels share a sum
+        return False
+    key = min(level_of(bits, maxima, wanted), int(key_of_value(scores[0])) - 1)
+    level = float(value_of(key))
+    total, margin = _frontier(maxima, level)
+    need = bar * n_repetitions - total - margin
+    if key <= LOWEST or not need > 0.0:
+        return False
+    count = collect(bits, maxima, key, 2**31 - 1, repetitions, buckets)
+    if count * a_list > 2.0 * budget:
+        return False
+    scores[:] = -np.inf
+    ids[:] = index.n_labels
+    n_found = 0
+    for i in range(count):
+        r, bucket = int(repetitions[i]), int(buckets[i])
+        amount = int(np.ceil(min(1.0, (float(cells[r, bucket]) - level) / need) * _FULL + 1e-3))  # never too little
+        n_found = _read_list(r, bucket, amount, _FULL, index, table, offsets, scratch, sums, found, n_found, statistics)
+        if n_found > len(found) - len(scratch.members) or i == count - 1:
+            statistics[SCORED] += _score_found(n_found, cells, index, signatures, mask, found, recent, row, scores, ids)
+            n_found = 0
+    return True
+
+
+@kernel
+def pruned_top_k(
+    cells: FloatArray,
+    index: Any,
+    mask: BoolArray,
+    scratch: Any,
+    patience: float,
+    scores: FloatArray,
+    ids: IntArray,
+    statistics: IntArray,
+) -> None:
+    """The k best labels of each row, of those in the mask (empty: all), which holds at least k of them, best first.
+
+    cells (n, R, B); scores and ids (n, k) are filled; statistics (n, 4) tell lists read, labels touched and scored, and
+    1 where the row was given up and has to be scanned: reading lists would have taken `patience` times as long.
+    """
+    budget = patience * _SCAN * cells.shape[1] * index.n_labels  # in nanoseconds
+    for i in range(len(cells)):
+        scores[i, :] = -np.inf
+        ids[i, :] = index.n_labels
+        statistics[i, :] = 0
+        bits = cells[i].view(np.int32)
+        block_maxima(bits, scratch.maxima)
+        if value_of(scratch.maxima.max()) > _HUGE:
+            statistics[i, SCANNED] = 1
+            continue
+        needed = _find_bar(cells[i], bits, index, mask, scratch, scores[i], ids[i], statistics[i], budget)
+        found = False
+        scratch.sums[:] = 0
+        scratch.recent[:] = -1
+        if needed >= 0:
+            found = _reach_bar(cells[i], bits, index, mask, scratch, scores[i], ids[i], statistics[i], budget, needed)
+            scratch.sums[:] = 0
+            scratch.recent[:] = -1
+        statistics[i, SCANNED] = 0 if found else 1
+        sort_heap(scores[i], ids[i])
