@@ -39,6 +39,11 @@ def main() -> None:
             [sys.executable, "-m", "benchmarks.decoding", part], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
         )
         results[part] = json.loads(words.stdout)
+    report(results)
+
+
+def report(results: dict[str, Any]) -> None:
+    """Write the table, the plots and the raw numbers."""
     lines = [line for part, found in results.items() for line in _lines(part, found)]
     header = ["labels", "query", "estimator", "k", "index", "plain scan / pruned", "our scan / pruned"]
     header += ["pruned, ms", "labels touched", "scored"]

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+
+from benchmarks.plots import figure as drawing
 
 COLOURS = ("#d55e00", "#0072b2", "#009e73")  # told apart by colour-blind readers, too
-_STYLE: dict[Any, Any] = {  # Any: matplotlib types its keys as one long literal
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "xmach",  # ids within the file, which are random otherwise
-}
 _FINDINGS = {
     "mean": "mean, made unbiased: right on average",
     "min": "min: never below the truth",
@@ -38,7 +21,7 @@ _FINDINGS = {
 
 def draw_estimates(rows: list[dict[str, Any]], path: Path) -> None:
     """Estimate against truth, a panel an estimator: mean over draws, and the middle 90 % of them, for each R."""
-    with _figure(path, (8.6, 6.4)) as figure:
+    with drawing(path, (8.6, 6.4)) as figure:
         axes = figure.subplots(2, 2, sharex=True, sharey=True)
         for panel, (name, finding) in zip(axes.flat, _FINDINGS.items(), strict=True):
             for row, colour in zip(rows, COLOURS, strict=True):
@@ -71,7 +54,7 @@ def draw_estimates(rows: list[dict[str, Any]], path: Path) -> None:
 
 def draw_pairs(rows: list[dict[str, Any]], path: Path) -> None:
     """Indistinguishable pairs against R: how often there is one, and how many, beside the bound and the expectation."""
-    with _figure(path, (8.6, 4.2)) as figure:
+    with drawing(path, (8.6, 4.2)) as figure:
         left, right = figure.subplots(1, 2, sharex=True)
         for n_buckets, colour, marker in zip(sorted({row["B"] for row in rows}), COLOURS, "os", strict=False):
             chosen = [row for row in rows if row["B"] == n_buckets]
@@ -108,14 +91,3 @@ def _line_and_points(panel: Axes, rows: list[dict[str, Any]], line: str, points:
         [row["R"] for row in seen], values, bars, color=colour, fmt=marker, markersize=4.5, capsize=2.5,
         elinewidth=1, label=f"{name}, measured",
     )  # fmt: skip
-
-
-@contextmanager
-def _figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """A figure in our style, saved when done; without date and version, which would change its bytes."""
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=size, layout="constrained", facecolor="#ffffff")
-        FigureCanvasAgg(figure)
-        yield figure
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})

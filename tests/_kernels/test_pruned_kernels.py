@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from xmach._kernels.index import Index, sort_into_buckets_slow
-from xmach._kernels.pruned import LISTS, SCANNED, SCORED, TOUCHED, make_scratch, pruned_top_k
+from xmach._kernels.lists import LISTS, SCANNED, SCORED, TOUCHED, make_scratch
+from xmach._kernels.pruned import pruned_top_k
 from xmach._kernels.scan import MEAN, scan_top_k_slow
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray
 

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import memory as bench
 
 from xmach import predictor
-from xmach._kernels.pruned import make_scratch
+from xmach._kernels.lists import make_scratch
 from xmach.decoding import decoder
 from xmach.errors import ParameterError
 from xmach.planning import DataSize, Shape, prediction_bytes, training_bytes, training_memory

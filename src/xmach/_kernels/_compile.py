@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from functools import cache
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 
@@ -20,6 +23,26 @@ def kernel(function: Callable[P, T]) -> Callable[P, T]:
     """
     try:
         compiled = numba.njit(function, cache=True, nogil=True, error_model="numpy")
+        _stamp(compiled)
     except RuntimeError:  # neither the package folder nor the user's cache folder can be written
         compiled = numba.njit(function, nogil=True, error_model="numpy")
     return cast(Callable[P, T], compiled)
+
+
+def _stamp(compiled: Any) -> None:
+    """Let kept machine code be valid only as long as no kernel's source changes.
+
+    Numba looks at the function's own file, by its time and size. But kernels are compiled into those that call them,
+    from other files, and files of a wheel all have one time: after an upgrade old code would answer.
+    """
+    file = compiled._cache._cache_file
+    file._source_stamp = (file._source_stamp, _sources())
+
+
+@cache
+def _sources() -> str:
+    """A digest of the sources of all kernels."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()

@@ -16,7 +16,7 @@ def floored_log(values: FloatArray, out: FloatArray) -> None:
     """out = log(max(values, 1e-30)) over flat arrays; at most one unit in the last place off.
 
     x = m 2^e with m in [sqrt(1/2), sqrt(2)), log x = log m + e log 2, log m by the polynomial of Moshier's Cephes
-    library. NumPy's logarithm after a maximum took 3 to 4 times as long at 32 x 10,000 cells.
+    library. NumPy's logarithm after a maximum took about twice as long at 32 x 10,000 cells.
     """
     bits = values.view(np.int32)
     mantissa_bits = np.empty(_PIECE, np.int32)

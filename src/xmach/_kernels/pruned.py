@@ -15,141 +15,23 @@ label is scored. Nothing here depends on luck but the time.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from xmach._kernels._compile import kernel
-from xmach._kernels.heap import offer, sort_heap
-from xmach._kernels.index import members, signature
-from xmach._kernels.peaks import BLOCK, LOWEST, block_maxima, collect, count_cells, key_of_value, level_of, value_of
-from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
+from xmach._kernels.heap import sort_heap
+from xmach._kernels.lists import LISTS, MOST, SCANNED, SCORED, read_list, score_found
+from xmach._kernels.peaks import LOWEST, block_maxima, collect, count_cells, key_of_value, level_of, value_of
+from xmach.types import BoolArray, FloatArray, Int32Array, IntArray
 
-LISTS, TOUCHED, SCORED, SCANNED = 0, 1, 2, 3  # columns of the statistics
 # Nanoseconds: to begin a list, to add a label of it, to score one, to scan a cell of one. They choose the way, not the
 # answer.
 _LIST, _ADD, _SCORE, _SCAN = 300.0, 5.0, 150.0, 1.2
 _SHARE = 0.5  # lists of the first reading, as a share of what its own bar says is needed
 _DEEPER = 1.5  # lists of the second, as a multiple of that
 _FULL = 60_000  # the sum that reaches the bar, in units of the second reading
-_MOST = 65_535
-_MOST_SUMS = 22  # at most 2^22 sums: beyond so many labels they share them, which only costs time
-_RECENT = 1 << 16
 _HUGE = np.float32(1e30)  # sums of larger cells could overflow, and bounds with them
-
-
-class Scratch(NamedTuple):
-    """One thread's working memory: 8 bytes a cell of the sketch, and at most 10 MB, however many labels there are."""
-
-    maxima: Int32Array  # (R, blocks)
-    repetitions: Int32Array  # (R * B,) the lists at hand
-    buckets: Int32Array  # (R * B,)
-    sums: AnyArray  # 16-bit, all zero between readings
-    recent: Int32Array  # labels scored lately, to skip most of the repeats; all -1 between readings
-    members: Int32Array  # room for the longest list
-    found: Int32Array  # labels to be scored
-
-
-def make_scratch(n_labels: int, n_repetitions: int, n_buckets: int, longest: int) -> Scratch:
-    """Room for queries of one shape."""
-    sums = min(_MOST_SUMS, max(6, (n_labels - 1).bit_length()))
-    room = n_repetitions * n_buckets
-    return Scratch(
-        maxima=np.empty((n_repetitions, -(-n_buckets // BLOCK)), np.int32),
-        repetitions=np.empty(room, np.int32),
-        buckets=np.empty(room, np.int32),
-        sums=np.zeros(1 << sums, np.uint16),
-        recent=np.full(_RECENT, -1, np.int32),
-        members=np.empty(longest, np.int32),
-        found=np.empty(longest + (1 << 15), np.int32),
-    )
-
-
-@kernel
-def _add(labels: Int32Array, amount: int, enough: int, sums: AnyArray, found: Int32Array, n_found: int) -> int:
-    """Add an amount to the sums of a list's labels; write down those that have enough, and return how many are down."""
-    last = len(sums) - 1
-    for j in range(len(labels)):
-        place = int(labels[j]) & last
-        total = int(sums[place]) + amount
-        if total >= enough:  # seldom: no branch missed, and nothing more to do for most labels
-            found[n_found] = labels[j]
-            n_found += 1
-            total = min(total, _MOST)
-        sums[place] = total
-    return n_found
-
-
-@kernel
-def _read_list(
-    r: int,
-    bucket: int,
-    amount: int,
-    enough: int,
-    index: Any,
-    table: Int32Array,
-    offsets: IntArray,
-    scratch: Any,
-    sums: AnyArray,
-    found: Int32Array,
-    n_found: int,
-    statistics: IntArray,
-) -> int:
-    """`_add` to a list by its name, stored or computed.
-
-    Arrays of the index and the scratch come by themselves: taking one out of a tuple counts references, which took
-    longer than reading a list of 67 labels.
-    """
-    statistics[LISTS] += 1
-    if table.shape[1] > 0:
-        labels = table[r, offsets[r, bucket] : offsets[r, bucket + 1]]
-        statistics[TOUCHED] += len(labels)
-        return _add(labels, amount, enough, sums, found, n_found)
-    size = members(index, r, bucket, scratch.members)
-    statistics[TOUCHED] += size
-    return _add(scratch.members[:size], amount, enough, sums, found, n_found)
-
-
-@kernel
-def _score_found(
-    n_found: int,
-    cells: FloatArray,
-    index: Any,
-    signatures: AnyArray,
-    mask: BoolArray,
-    found: Int32Array,
-    recent: Int32Array,
-    row: IntArray,
-    scores: FloatArray,
-    ids: IntArray,
-) -> int:
-    """Score the labels written down, but for those scored a moment ago, and keep the best; returns how many.
-
-    Cells are added in the scan's order. A row of signatures is a cache line from anywhere: the eighth next is asked
-    for ahead of time.
-    """
-    fresh = 0
-    for i in range(n_found):
-        label = found[i]
-        if recent[label % _RECENT] != label and (len(mask) == 0 or mask[label]):
-            recent[label % _RECENT] = label
-            found[fresh] = label
-            fresh += 1
-    stored, ahead = len(signatures) > 0, 0
-    for i in range(fresh):
-        label = int(found[i])
-        total = np.float32(0.0)
-        if stored:
-            ahead += signatures[found[min(i + 8, fresh - 1)], 0]
-            for r in range(len(cells)):
-                total += cells[r, signatures[label, r]]
-        else:
-            signature(index, label, row)
-            for r in range(len(cells)):
-                total += cells[r, row[r]]
-        offer(scores, ids, total / np.float32(len(cells)), label)
-    row[0] = ahead  # or the compiler would not ask
-    return fresh
 
 
 @kernel
@@ -204,11 +86,11 @@ def _find_bar(
             r, bucket = int(repetitions[i]), int(buckets[i])
             enough = 0  # until k labels are known, every one is worth knowing
             if ids[0] != n_labels:
-                enough = int(min(max(1.0, n_repetitions * (float(scores[0]) - ordinary) / unit), _MOST))
-            amount = int(min(max(0.0, (float(cells[r, bucket]) - ordinary) / unit), _MOST))
-            n_found = _read_list(r, bucket, amount, enough, index, table, offsets, scratch, sums, found, 0, statistics)
+                enough = int(min(max(1.0, n_repetitions * (float(scores[0]) - ordinary) / unit), MOST))
+            amount = int(min(max(0.0, (float(cells[r, bucket]) - ordinary) / unit), MOST))
+            n_found = read_list(r, bucket, amount, enough, index, table, offsets, scratch, sums, found, 0, statistics)
             if n_found > 0:
-                statistics[SCORED] += _score_found(
+                statistics[SCORED] += score_found(
                     n_found, cells, index, signatures, mask, found, recent, row, scores, ids
                 )
         if ids[0] != n_labels:
@@ -276,9 +158,9 @@ def _reach_bar(
     for i in range(count):
         r, bucket = int(repetitions[i]), int(buckets[i])
         amount = int(np.ceil(min(1.0, (float(cells[r, bucket]) - level) / need) * _FULL + 1e-3))  # never too little
-        n_found = _read_list(r, bucket, amount, _FULL, index, table, offsets, scratch, sums, found, n_found, statistics)
+        n_found = read_list(r, bucket, amount, _FULL, index, table, offsets, scratch, sums, found, n_found, statistics)
         if n_found > len(found) - len(scratch.members) or i == count - 1:
-            statistics[SCORED] += _score_found(n_found, cells, index, signatures, mask, found, recent, row, scores, ids)
+            statistics[SCORED] += score_found(n_found, cells, index, signatures, mask, found, recent, row, scores, ids)
             n_found = 0
     return True
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import time
 import uuid
 from collections.abc import Callable
@@ -24,8 +25,7 @@ def write_atomically(path: Path, write: Callable[[Path], None], exclusive: bool 
     `exclusive`: raise FileExistsError where there is a file of that name already.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # unique to the attempt, as duplicates may race; machine and process tell whether it was abandoned
-    temporary = path.with_name(f".{path.name}.{_MACHINE}-{os.getpid()}-{uuid.uuid4().hex}.part")
+    temporary = temporary_beside(path)
     try:
         write(temporary)
         temporary.chmod(0o666 & ~_umask())  # safetensors makes files that only their owner can read
@@ -41,15 +41,24 @@ def write_atomically(path: Path, write: Callable[[Path], None], exclusive: bool 
         os.close(folder)
 
 
+def temporary_beside(path: Path) -> Path:
+    """A name unique to the attempt, as duplicates may race; machine and process tell whether it was abandoned."""
+    return path.with_name(f".{path.name}.{_MACHINE}-{os.getpid()}-{uuid.uuid4().hex}.part")
+
+
 def remove_abandoned(folder: Path) -> None:
-    """Remove the temporary files below a folder whose writers are gone: killed here, or silent elsewhere for a day."""
-    for left in folder.rglob(".*.part"):
+    """Remove what is temporary below a folder and has no writer left: killed here, or silent elsewhere for a day."""
+    for left in list(folder.rglob(".*.part")):
         writer = re.search(r"\.([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.part$", left.name)
-        if writer is None or not left.is_file():  # none of ours
+        if writer is None:  # none of ours
             continue
         with suppress(FileNotFoundError):
             young = time.time() - left.stat().st_mtime < _SILENT_SECONDS
-            if not (_is_alive(int(writer[2])) if writer[1] == _MACHINE else young):
+            if _is_alive(int(writer[2])) if writer[1] == _MACHINE else young:
+                continue
+            if left.is_dir():
+                shutil.rmtree(left)
+            else:
                 left.unlink()
 
 

@@ -8,12 +8,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import shutil
-import time
-import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +19,7 @@ from xmach.buckets import Index, Tables, UniversalHashes, fill_tables, stored, t
 from xmach.errors import ModelCorrupt, ModelMissing
 from xmach.parameters import whole
 from xmach.planning import human_bytes
-from xmach.store.atomic import _MACHINE, _SILENT_SECONDS, _is_alive, write_json
+from xmach.store.atomic import remove_abandoned, temporary_beside, write_json
 from xmach.types import AnyArray
 
 FOLDER, ABOUT = "index", "about.json"
@@ -45,11 +41,12 @@ def build_index(
     whole("threads", threads, 1)
     if not model.is_dir():
         raise ModelMissing(f"{model}: there is no such folder")
-    _remove_abandoned(model)
+    remove_abandoned(model)
     size, free = index_bytes(hashes), shutil.disk_usage(model).free
     if size > free:
         raise OSError(f"{model}: the index needs {human_bytes(size)} on disk, {human_bytes(free)} are free")
-    place, temporary = model / FOLDER, _temporary(model)
+    place = model / FOLDER
+    temporary = temporary_beside(place)
     temporary.mkdir()
     try:
         maps = {}
@@ -73,7 +70,7 @@ def build_index(
 
 def remove_index(model: Path) -> bool:
     """Remove a model's tables; False where there are none."""
-    dying = _temporary(model)
+    dying = temporary_beside(model / FOLDER)
     try:
         os.rename(model / FOLDER, dying)  # at once: a process that opens the model finds all of it or nothing
     except FileNotFoundError:
@@ -129,26 +126,9 @@ def _agrees(tables: Tables, hashes: UniversalHashes) -> bool:
     return True
 
 
-def _temporary(model: Path) -> Path:
-    """A folder's name that nobody else takes; machine and process tell whether it was abandoned."""
-    return model / f".{FOLDER}.{_MACHINE}-{os.getpid()}-{uuid.uuid4().hex}.part"
-
-
 def _allocate(path: Path, size: int) -> None:
     """A file of that size, its room on disk taken: a map of a file with holes dies of a full disk by a signal."""
     with path.open("wb") as file:
         file.truncate(size)
         if hasattr(os, "posix_fallocate"):  # not on macOS
             os.posix_fallocate(file.fileno(), 0, size)
-
-
-def _remove_abandoned(model: Path) -> None:
-    """Remove half-made tables whose writers are gone: killed here, or silent elsewhere for a day."""
-    for left in model.glob(f".{FOLDER}.*.part"):
-        writer = re.fullmatch(r"\.index\.([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.part", left.name)
-        if writer is None:  # none of ours
-            continue
-        with suppress(FileNotFoundError):
-            young = time.time() - left.stat().st_mtime < _SILENT_SECONDS
-            if not (_is_alive(int(writer[2])) if writer[1] == _MACHINE else young):
-                shutil.rmtree(left)

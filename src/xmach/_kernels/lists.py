@@ -1,0 +1,132 @@
+"""Posting lists as the pruned search reads them: labels have sums, and those with enough are scored in full."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xmach._kernels._compile import kernel
+from xmach._kernels.heap import offer
+from xmach._kernels.index import members, signature
+from xmach._kernels.peaks import BLOCK
+from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
+
+LISTS, TOUCHED, SCORED, SCANNED = 0, 1, 2, 3  # columns of the statistics
+MOST = 65_535  # a sum goes no further
+_MOST_SUMS = 22  # at most 2^22 sums: beyond so many labels they share them, which only costs time
+_RECENT = 1 << 16
+
+
+class Scratch(NamedTuple):
+    """One thread's working memory: 8 bytes a cell of the sketch, and at most 10 MB, however many labels there are."""
+
+    maxima: Int32Array  # (R, blocks)
+    repetitions: Int32Array  # (R * B,) the lists at hand
+    buckets: Int32Array  # (R * B,)
+    sums: AnyArray  # 16-bit, all zero between readings
+    recent: Int32Array  # labels scored lately, to skip most of the repeats; all -1 between readings
+    members: Int32Array  # room for the longest list
+    found: Int32Array  # labels to be scored
+
+
+def make_scratch(n_labels: int, n_repetitions: int, n_buckets: int, longest: int) -> Scratch:
+    """Room for queries of one shape."""
+    sums = min(_MOST_SUMS, max(6, (n_labels - 1).bit_length()))
+    room = n_repetitions * n_buckets
+    return Scratch(
+        maxima=np.empty((n_repetitions, -(-n_buckets // BLOCK)), np.int32),
+        repetitions=np.empty(room, np.int32),
+        buckets=np.empty(room, np.int32),
+        sums=np.zeros(1 << sums, np.uint16),
+        recent=np.full(_RECENT, -1, np.int32),
+        members=np.empty(longest, np.int32),
+        found=np.empty(longest + (1 << 15), np.int32),
+    )
+
+
+@kernel
+def _add(labels: Int32Array, amount: int, enough: int, sums: AnyArray, found: Int32Array, n_found: int) -> int:
+    """Add an amount to the sums of a list's labels; write down those that have enough, and return how many are down."""
+    last = len(sums) - 1
+    for j in range(len(labels)):
+        place = int(labels[j]) & last
+        total = int(sums[place]) + amount
+        if total >= enough:  # seldom: no branch missed, and nothing more to do for most labels
+            found[n_found] = labels[j]
+            n_found += 1
+            total = min(total, MOST)
+        sums[place] = total
+    return n_found
+
+
+@kernel
+def read_list(
+    r: int,
+    bucket: int,
+    amount: int,
+    enough: int,
+    index: Any,
+    table: Int32Array,
+    offsets: IntArray,
+    scratch: Any,
+    sums: AnyArray,
+    found: Int32Array,
+    n_found: int,
+    statistics: IntArray,
+) -> int:
+    """`_add` to a list by its name, stored or computed.
+
+    Arrays of the index and the scratch come by themselves: taking one out of a tuple counts references, which took
+    longer than reading a list of 67 labels.
+    """
+    statistics[LISTS] += 1
+    if table.shape[1] > 0:
+        labels = table[r, offsets[r, bucket] : offsets[r, bucket + 1]]
+        statistics[TOUCHED] += len(labels)
+        return _add(labels, amount, enough, sums, found, n_found)
+    size = members(index, r, bucket, scratch.members)
+    statistics[TOUCHED] += size
+    return _add(scratch.members[:size], amount, enough, sums, found, n_found)
+
+
+@kernel
+def score_found(
+    n_found: int,
+    cells: FloatArray,
+    index: Any,
+    signatures: AnyArray,
+    mask: BoolArray,
+    found: Int32Array,
+    recent: Int32Array,
+    row: IntArray,
+    scores: FloatArray,
+    ids: IntArray,
+) -> int:
+    """Score the labels written down, but for those scored a moment ago, and keep the best; returns how many.
+
+    Cells are added in the scan's order. A row of signatures is a cache line from anywhere: the eighth next is asked
+    for ahead of time.
+    """
+    fresh = 0
+    for i in range(n_found):
+        label = found[i]
+        if recent[label % _RECENT] != label and (len(mask) == 0 or mask[label]):
+            recent[label % _RECENT] = label
+            found[fresh] = label
+            fresh += 1
+    stored, ahead = len(signatures) > 0, 0
+    for i in range(fresh):
+        label = int(found[i])
+        total = np.float32(0.0)
+        if stored:
+            ahead += signatures[found[min(i + 8, fresh - 1)], 0]
+            for r in range(len(cells)):
+                total += cells[r, signatures[label, r]]
+        else:
+            signature(index, label, row)
+            for r in range(len(cells)):
+                total += cells[r, row[r]]
+        offer(scores, ids, total / np.float32(len(cells)), label)
+    row[0] = ahead  # or the compiler would not ask
+    return fresh
