@@ -243,8 +243,8 @@ def test_any_number_of_threads_at_once(index: str) -> None:
 
 
 def test_auto_prunes_where_labels_are_many() -> None:
-    few = UniversalHashes.draw(10_000, 500, 8)
-    many = UniversalHashes.draw(20_000, 500, 8)
+    few = UniversalHashes.draw(30_000, 500, 8)
+    many = UniversalHashes.draw(100_000, 500, 8)
     for hashes, k, scanned in ((few, 5, True), (many, 5, False), (many, 2000, True)):
         cells = clear_winner(9, hashes.signatures(), 500)
         top, statistics = Decoder(hashes).search_top_k(cells, k)

@@ -88,10 +88,10 @@ def test_a_single_batch_is_let_go_before_its_answers_are_written() -> None:
 
 
 def test_a_decoder_of_many_labels_has_lists_and_searches_them() -> None:
-    few, many = (Shape(n, 1000, (20,), 30, 4) for n in (10_000, 10_001))
+    few, many = (Shape(n, 1000, (20,), 30, 4) for n in (30_000, 30_001))
     grown = prediction_bytes(many, rows=8, threads=1) - prediction_bytes(few, rows=8, threads=1)
-    lists = 4 * (4 * 10_001 + 8 * 31)
-    scratch = 2 * 2**14 + 8 * 4 * 30 + 8 * (2 * 10_001 // 30) + 3 * 2**17
+    lists = 4 * (4 * 30_001 + 8 * 31)
+    scratch = 2 * 2**15 + 8 * 4 * 30 + 8 * (2 * 30_001 // 30) + 3 * 2**17
     assert grown == 5 + 4 + lists + scratch + 0.75 * 8 * 4 * 4 * 30  # one label more; rows that are scanned after all
 
 

@@ -91,10 +91,14 @@ def fill_tables(
     done = 0
     with ThreadPoolExecutor(max(1, threads)) as pool:  # the kernels release the GIL
         starts = pool.map(label_range, range(0, n_labels, _CHUNK))
-        for size in chain(starts, pool.map(repetition, range(n_repetitions))):
-            done += size
-            if tell is not None:
-                tell(done, 2 * n_labels * n_repetitions)
+        try:
+            for size in chain(starts, pool.map(repetition, range(n_repetitions))):
+                done += size
+                if tell is not None:
+                    tell(done, 2 * n_labels * n_repetitions)
+        except BaseException:  # Ctrl-C waits for what is running, not for what is waiting
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def table_index(signatures: AnyArray, threads: int = 1) -> Index:
