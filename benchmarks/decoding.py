@@ -15,7 +15,7 @@ from benchmarks.contest import Spread, alternate
 from benchmarks.paper.multilabel import trained
 from benchmarks.places import OUT, ROOT, data_folder, table, write_results
 from benchmarks.plots import Panel, bars
-from benchmarks.processes import high_water
+from benchmarks.processes import high_water, resident
 from benchmarks.sketches import DISTRIBUTIONS, sketch
 from xmach import load, read_dataset
 from xmach._kernels.scan import MEAN, finish_top_k, scan_top_k, start_top_k
@@ -169,7 +169,7 @@ def without_tables() -> dict[str, Any]:
     for estimator in ESTIMATORS:
         Decoder(small, estimator, "pruned", "computed").top_k(sketch(small, DISTRIBUTIONS[0], 0)[None], 5, threads=1)
     queries = [sketch(hashes, distribution, 0)[None] for distribution in DISTRIBUTIONS]
-    before = high_water()
+    before = resident()
     runs = []
     for estimator in ESTIMATORS:
         decoder = Decoder(hashes, estimator, "pruned", "computed")

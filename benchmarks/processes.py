@@ -37,6 +37,11 @@ def high_water() -> int:
     return _high_water(os.getpid())
 
 
+def resident() -> int:
+    """What this process has resident now."""
+    return _kilobytes(os.getpid(), "status", "VmRSS:")
+
+
 def _watch(process: subprocess.Popen[bytes]) -> int:
     """The peak of a process and its children, sampled until it ends."""
     peak = files = 0
