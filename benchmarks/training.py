@@ -87,7 +87,7 @@ def labelled(shape: Shape) -> LabelledRows:
     return LabelledRows(features, labels, None, fit_scaler(features, "tfidf"), hashes, 0)
 
 
-class Network(nn.Module):
+class Network(nn.Module):  # type: ignore[misc]
     """The network as one writes it in PyTorch."""
 
     def __init__(self, trainer: NetworkTrainer, sparse: bool) -> None:
@@ -131,7 +131,7 @@ def torch_steps(shape: Shape, rows: LabelledRows, sparse: bool) -> Iterator[floa
         for optimizer in optimizers:
             optimizer.zero_grad(set_to_none=True)
         loss = nn.functional.cross_entropy(network(indices, offsets, values), buckets)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         for optimizer in optimizers:
             optimizer.step()
         yield loss.item()
