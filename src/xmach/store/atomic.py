@@ -48,8 +48,10 @@ def temporary_beside(path: Path) -> Path:
 
 def remove_abandoned(folder: Path) -> None:
     """Remove what is temporary below a folder and has no writer left: killed here, or silent elsewhere for a day."""
-    for left in list(folder.rglob(".*.part")):
-        writer = re.search(r"\.([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.part$", left.name)
+    # os.walk, for it passes over folders that vanish meanwhile
+    names = [Path(base, name) for base, folders, files in os.walk(folder) for name in (*folders, *files)]
+    for left in names:
+        writer = re.search(r"^\..*\.([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.part$", left.name)
         if writer is None:  # none of ours
             continue
         with suppress(FileNotFoundError):
