@@ -1,8 +1,9 @@
 """One training step against the same network in plain PyTorch: one thread each, by turns, random Zipf rows.
 
 PyTorch has an EmbeddingBag with per-sample weights, Linear layers, cross-entropy; once with SparseAdam for the
-embedding and fused Adam for the rest, once with fused dense Adam for all. Its tensors are ready; our time has the
-assembly of the batch in it: rows gathered, scaled, hashed to targets. A row has one label, PyTorch's cheapest target.
+embedding and fused Adam for the rest, once with fused dense Adam for all. Batches are ready for all contestants; what
+assembling ours takes (rows gathered, scaled, hashed to targets) is told apart. A row has one label, PyTorch's cheapest
+target.
 """
 
 from __future__ import annotations
@@ -138,10 +139,10 @@ def torch_steps(shape: Shape, rows: LabelledRows, sparse: bool) -> Iterator[floa
 
 
 def own_steps(shape: Shape, rows: LabelledRows, skip: float = 0.0) -> Iterator[float]:
-    """Our steps over the batches in turn, their assembly included; each gives its mean loss."""
+    """Our steps over the batches in turn; each gives its mean loss."""
     trainer = _trainer(shape, skip)
-    for number, which in enumerate(cycle(_batches(shape))):
-        yield trainer.step(rows.batch(which), RATE, (0, number)) / len(which)
+    for number, batch in enumerate(cycle([rows.batch(which) for which in _batches(shape)])):
+        yield trainer.step(batch, RATE, (0, number)) / len(batch.weights)
 
 
 def _trainer(shape: Shape, skip: float = 0.0) -> NetworkTrainer:

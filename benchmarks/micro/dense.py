@@ -56,13 +56,14 @@ def optimizer() -> Entry:
     correction = np.float32(RATE * np.sqrt(1 - BETA2) / (1 - BETA1))  # of the first step
     numbers = tuple(np.float32(number) for number in (BETA1, BETA2, EPSILON, 1.0))
     w, m, v = (np.zeros(shape, np.float32) for _ in range(3))
+    places = np.arange(len(w))
     W, M, V = (np.zeros(shape, np.float32) for _ in range(3))
     parameter = torch.nn.Parameter(torch.zeros(shape))
     parameter.grad = torch.tensor(gradient)
     fused = torch.optim.Adam([parameter], lr=RATE, fused=True)
 
     def ours() -> FloatArray:
-        adam(w, gradient, m, v, correction, *numbers)
+        adam(w, gradient, places, m, v, correction, *numbers)
         return w
 
     def obvious() -> FloatArray:

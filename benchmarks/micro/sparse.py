@@ -11,14 +11,8 @@ import torch
 
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
-from xmach._kernels.sparse import (
-    count_features,
-    sparse_adam,
-    sparse_adam_slow,
-    sparse_forward,
-    sparse_forward_slow,
-    transpose_batch,
-)
+from xmach._kernels.sparse import sparse_adam_slow, sparse_forward, sparse_forward_slow
+from xmach.learners.room import LazyAdam, Rates
 from xmach.types import FloatArray, SparseRows
 
 N_ROWS, N_FEATURES, EACH, WIDTH = 128, 101_938, 670, 500
@@ -73,14 +67,11 @@ def update(rows: SparseRows) -> Entry:
 
 def _fused(rows: SparseRows, delta: FloatArray) -> Callable[[], Any]:
     weights, first, second = _state()
-    counts = np.zeros(N_FEATURES, np.int32)
-    features, starts, places = (np.empty(size, np.int32) for size in (rows.nnz, rows.nnz + 1, rows.nnz))
-    values = np.empty(rows.nnz, np.float32)
+    lazy = LazyAdam(N_FEATURES)
 
     def step() -> FloatArray:
-        touched = features[: count_features(rows.indptr, rows.indices, counts, features)]
-        transpose_batch(rows.indptr, rows.indices, rows.values, counts, touched, starts, places, values)
-        sparse_adam(touched, starts, places, values, delta, weights, first, second, *_corrected())
+        lazy.take(rows)
+        lazy.step(delta, weights, (first, second), Rates(*_corrected()))
         return weights[:_SHOWN]
 
     return step

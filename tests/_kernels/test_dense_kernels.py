@@ -42,8 +42,11 @@ def test_adam_is_the_formula_in_float64() -> None:
     w64, m64, v64 = (array.astype(np.float64) for array in (w, m, v))
     for _ in range(3):
         g = draw.normal(size=200).astype(np.float32)
-        blocks = [array.reshape(10, 20) for array in (w, g, m, v)]
-        adam(*blocks, rate, beta1, beta2, epsilon, decay)
+        blocks = [array.reshape(10, 20) for array in (w, m, v)]
+        places = draw.permutation(10)  # where the gradient of each row is
+        turned = np.empty((10, 20), np.float32)
+        turned[places] = g.reshape(10, 20)
+        adam(blocks[0], turned, places, *blocks[1:], rate, beta1, beta2, epsilon, decay)
         m64 = 0.9 * m64 + 0.1 * g
         v64 = 0.999 * v64 + 0.001 * g.astype(np.float64) ** 2
         w64 = 0.97 * w64 - 0.01 * m64 / (np.sqrt(v64) + 1e-8)

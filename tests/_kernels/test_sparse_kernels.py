@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xmach._kernels.sparse import (
+    BLOCK,
     count_features,
+    list_features,
     sparse_adam,
     sparse_adam_slow,
     sparse_forward,
@@ -34,15 +36,18 @@ def random_rows(draw: np.random.Generator, n_rows: int, n_features: int, longest
 def transposed(batch: Csr, n_features: int, spare: int = 0) -> tuple[Int32Array, Int32Array, Int32Array, FloatArray]:
     nnz = len(batch[1]) + spare
     counts, features, starts, rows = (np.zeros(size, np.int32) for size in (n_features, nnz + 1, nnz + 1, nnz))
-    values = np.zeros(nnz, np.float32)
-    touched = count_features(*batch[:2], counts, features)
+    values, blocks = np.zeros(nnz, np.float32), np.zeros(-(-n_features // BLOCK), np.bool_)
+    count_features(*batch[:2], counts, blocks)
     assert counts.tolist() == np.bincount(batch[1], minlength=n_features).tolist()
+    touched = list_features(counts, blocks, features)
+    assert features[:touched].tolist() == np.unique(batch[1]).tolist()
+    assert not blocks.any()
     transpose_batch(*batch, counts, features[:touched], starts, rows, values)
     assert not counts.any()  # all zero before and after
     return features[:touched], starts, rows, values
 
 
-shapes = st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 12), st.integers(1, 40), st.integers(1, 9))
+shapes = st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 12), st.integers(1, 3 * BLOCK), st.integers(1, 9))
 
 
 @settings(deadline=None, max_examples=60)  # the first call compiles

@@ -35,6 +35,7 @@ def adam_row(
 def adam(
     weights: FloatArray,
     gradient: FloatArray,
+    places: IntArray,
     first: FloatArray,
     second: FloatArray,
     rate: np.float32,
@@ -43,9 +44,9 @@ def adam(
     epsilon: np.float32,
     decay: np.float32,
 ) -> None:
-    """`adam_row` over 2-D arrays, or blocks of them."""
+    """`adam_row` over 2-D arrays; the gradient of row i is gradient[places[i]]."""
     for i in range(len(weights)):
-        adam_row(weights[i], gradient[i], first[i], second[i], rate, beta1, beta2, epsilon, decay)
+        adam_row(weights[i], gradient[places[i]], first[i], second[i], rate, beta1, beta2, epsilon, decay)
 
 
 @kernel

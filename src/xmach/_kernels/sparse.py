@@ -10,11 +10,12 @@ import numpy as np
 from xmach._kernels._compile import kernel
 from xmach._kernels._prefetch import prefetch
 from xmach._kernels.dense import adam_row
-from xmach.types import FloatArray, Int32Array, IntArray
+from xmach.types import BoolArray, FloatArray, Int32Array, IntArray
 
 _AHEAD = 3  # features by which rows are asked for in advance: 2.4 ms instead of 4.1 for 14,500 rows of 32 weights
 _LINE = 16  # floats in a cache line
 _ASKED = 64  # floats asked for at most: the processor itself follows a longer row
+BLOCK = 64  # features that share a mark
 
 
 @kernel
@@ -66,20 +67,28 @@ def sparse_forward_slow(
 
 
 @kernel
-def count_features(indptr: IntArray, indices: Int32Array, counts: Int32Array, features: Int32Array) -> int:
-    """Count each feature's entries into `counts` (d,), all zero before; returns how many `features` the batch has.
-
-    `features` has room for one more than that.
-    """
-    n_touched = 0
+def count_features(indptr: IntArray, indices: Int32Array, counts: Int32Array, blocks: BoolArray) -> None:
+    """Count each feature's entries into `counts` (d,) and mark the `blocks` that have any; all zero before."""
     for j in range(indptr[len(indptr) - 1]):
         feature = indices[j]
-        features[n_touched] = (
-            feature  # written in any case, counted if new: a branch would be guessed wrong half the time
-        )
-        n_touched += counts[feature] == 0
         counts[feature] += 1
-    return n_touched
+        blocks[feature // BLOCK] = True
+
+
+@kernel
+def list_features(counts: Int32Array, blocks: BoolArray, features: Int32Array) -> int:
+    """Write down the features counted, by rising number, and take the marks away; returns how many there are.
+
+    `features` has room for one more than that. A sort of those that occur took 0.7 ms for 30,000, this 0.1.
+    """
+    n_features = 0
+    for block in range(len(blocks)):
+        if blocks[block]:
+            blocks[block] = False
+            for feature in range(block * BLOCK, min(len(counts), (block + 1) * BLOCK)):
+                features[n_features] = feature  # overwritten by the next unless it occurs: no branch to guess wrong
+                n_features += counts[feature] != 0
+    return n_features
 
 
 @kernel

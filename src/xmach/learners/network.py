@@ -14,11 +14,12 @@ from xmach._kernels.sparse import sparse_forward
 from xmach.learners.losses import LOSSES
 from xmach.learners.room import LazyAdam, Rates, Room, aligned_zeros
 from xmach.learners.settings import NetworkSettings
+from xmach.learners.silent import Active
 from xmach.learners.skipping import SparseGradient
 from xmach.learners.task import Batch, TargetBatch
 from xmach.models import NetworkModel
 from xmach.models.network import first_layer
-from xmach.types import AnyArray, FloatArray, Rows, SparseRows
+from xmach.types import AnyArray, FloatArray, IntArray, Rows, SparseRows
 
 BETA1, BETA2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
 
@@ -56,7 +57,7 @@ class NetworkTrainer:
     def step(self, batch: Batch, rate: float, position: tuple[int, int]) -> float:
         """One Adam step; returns the batch's summed loss. `position` (epoch, step) names what is drawn."""
         rows, targets, weights = batch
-        inputs, masks = self._forward(rows, position)
+        inputs, layers, masks = self._forward(rows, position)
         logits = inputs.pop()  # (n, B), without bias
         self.steps_done += 1
         first_rates, rates = self._rates(rate)
@@ -67,10 +68,10 @@ class NetworkTrainer:
             bias_gradient = self._below(top, delta, inputs, masks)
             top -= 1
         for depth in range(top, 0, -1):
-            layer, below = self.layers[depth], inputs[depth - 1]  # below: what the layer was given, (n, H)
-            gradient = np.matmul(below.T, delta, out=self._room.array("gradient", *layer.weights.shape))
-            lower = np.matmul(delta, layer.weights.T, out=self._room.array(f"delta {depth - 1}", *below.shape))
-            _update(layer, gradient, bias_gradient, rates)
+            active = layers[depth - 1]
+            gradient = active.gradient(delta, self._room)
+            lower = active.lower(delta, self._room, depth)
+            _update(self.layers[depth], *gradient, bias_gradient, rates)
             bias_gradient, delta = self._below(depth, lower, inputs, masks), lower
         self._update_first(rows, delta, bias_gradient, first_rates)
         return loss
@@ -118,10 +119,13 @@ class NetworkTrainer:
         _update_bias(layer, bias_gradient, rates)
         return delta
 
-    def _forward(self, rows: Rows, position: tuple[int, int]) -> tuple[list[FloatArray], list[FloatArray]]:
-        """Every layer's output, hidden ones after ReLU and dropout; and the dropout masks, scaled.
+    def _forward(
+        self, rows: Rows, position: tuple[int, int]
+    ) -> tuple[list[FloatArray], list[Active], list[FloatArray]]:
+        """Every layer's output, hidden ones after ReLU and dropout; what each layer but the first multiplied; and the
+        dropout masks, scaled.
 
-        The last one lacks its bias, which the loss adds on its way.
+        The last output lacks its bias, which the loss adds on its way.
         """
         biases = [*(layer.bias for layer in self.layers[:-1]), np.zeros_like(self.layers[-1].bias)]
         room, n_rows = self._room, rows.shape[0]
@@ -132,6 +136,7 @@ class NetworkTrainer:
             outputs = [self._lazy.forward(self.layers[0].weights, biases[0], out)]
         else:
             outputs = [first_layer(rows, self.layers[0].weights, biases[0], out)]
+        actives: list[Active] = []
         masks: list[FloatArray] = []
         keep = 1.0 - self.settings.dropout
         draw = stream(self.seed, self.repetition, "dropout", *position) if keep < 1.0 else None
@@ -143,11 +148,13 @@ class NetworkTrainer:
                 mask *= np.float32(1.0 / keep)
                 hidden *= mask
                 masks.append(mask)
+            active = Active.of(hidden, layer.weights, room, depth)
             out = room.array(f"output {depth}", n_rows, layer.weights.shape[1])
-            outputs.append(np.matmul(hidden, layer.weights, out=out))
+            outputs.append(np.matmul(active.inputs, active.weights, out=out))
+            actives.append(active)
             if depth < len(self.layers) - 1:
                 out += biases[depth]
-        return outputs, masks
+        return outputs, actives, masks
 
     def _update_first(self, rows: Rows, delta: FloatArray, bias_gradient: FloatArray, rates: Rates) -> None:
         layer = self.layers[0]
@@ -156,7 +163,7 @@ class NetworkTrainer:
             _update_bias(layer, bias_gradient, rates)
         else:
             gradient = np.matmul(rows.T, delta, out=self._room.array("gradient", *layer.weights.shape))
-            _update(layer, gradient, bias_gradient, rates)
+            _update(layer, gradient, np.arange(len(gradient)), bias_gradient, rates)
 
     def model(self) -> NetworkModel:
         """The network as it is now; it shares memory with the trainer, but for weights that are kept by bucket."""
@@ -200,8 +207,8 @@ def _new_layer(inputs: int, outputs: int, draw: np.random.Generator | None, by_b
     return Layer(weights, bias, (first, second, np.zeros_like(bias), np.zeros_like(bias)))
 
 
-def _update(layer: Layer, gradient: FloatArray, bias_gradient: FloatArray, rates: Rates) -> None:
-    adam(layer.weights, gradient, *layer.moments[:2], *rates)
+def _update(layer: Layer, gradient: FloatArray, places: IntArray, bias_gradient: FloatArray, rates: Rates) -> None:
+    adam(layer.weights, gradient, places, *layer.moments[:2], *rates)
     _update_bias(layer, bias_gradient, rates)
 
 

@@ -8,8 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmach._kernels.sparse import count_features, forward_by_feature, sparse_adam, transpose_batch
-from xmach.types import FloatArray, Int32Array, SparseRows
+from xmach._kernels.sparse import (
+    BLOCK,
+    count_features,
+    forward_by_feature,
+    list_features,
+    sparse_adam,
+    transpose_batch,
+)
+from xmach.types import BoolArray, FloatArray, Int32Array, SparseRows
 
 
 class Rates(NamedTuple):
@@ -48,7 +55,8 @@ class LazyAdam:
     """Adam over the weight rows that a batch of sparse rows touches; keeps room for the batch's transpose."""
 
     def __init__(self, n_columns: int) -> None:
-        self.counts: Int32Array = np.zeros(n_columns, np.int32)  # all zero between batches
+        self.counts: Int32Array = np.zeros(n_columns, np.int32)  # all zero between batches, as are the marks
+        self.blocks: BoolArray = np.zeros(-(-n_columns // BLOCK), np.bool_)
         self._make_room(0)
 
     def _make_room(self, nnz: int) -> None:
@@ -62,9 +70,9 @@ class LazyAdam:
         """Transpose a batch: for `forward` and `step`."""
         if len(self.values) < rows.nnz:
             self._make_room(rows.nnz + rows.nnz // 4)
-        touched = count_features(rows.indptr, rows.indices, self.counts, self.features)
-        self.touched = self.features[:touched]
-        self.touched.sort()  # memory is walked upwards, which made the step on 30,000 rows of 500 a fifth faster
+        count_features(rows.indptr, rows.indices, self.counts, self.blocks)
+        # rising: memory walked upwards made the step on 30,000 rows of 500 a fifth faster
+        self.touched = self.features[: list_features(self.counts, self.blocks, self.features)]
         transpose_batch(
             rows.indptr, rows.indices, rows.values, self.counts, self.touched, self.starts, self.rows, self.values
         )

@@ -7,6 +7,7 @@ memory` holds the sums against the peaks of real runs (docs/planning.md).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, inf
 
 from xmach.errors import ParameterError
@@ -199,6 +200,8 @@ def _step_bytes(shape: Shape, data: DataSize, batch: int) -> int:
     gradients = shape.parameters - (weights if data.sparse else 0)
     rows = max(2 * batch, VALIDATION_BATCH if data.n_validation else 0)  # each activation has a delta on the way back
     floats = gradients + rows * sum(rest)
+    if len(rest) > 2:  # weights without those of silent units, which deeper layers have
+        floats += sum(inputs * outputs for inputs, outputs in pairwise(rest[1:]))
     if not data.sparse:
         return FLOAT_BYTES * (floats + batch * first) + 8 * data.n_rows
     values = data.values(max(batch, VALIDATION_BATCH if data.n_validation else 0))
