@@ -34,9 +34,11 @@ def offer(scores: FloatArray, ids: IntArray, score: np.float32, label: int) -> N
     """Keep a label if it is among the k best so far and not there already; an empty place has an id beyond all."""
     if score < scores[0] or (score == scores[0] and label >= ids[0]):
         return
-    for j in range(len(ids)):  # few labels get this far
-        if ids[j] == label:
-            return
+    again = 0
+    for j in range(len(ids)):  # to the end: so it is compiled to compare four at a time
+        again += ids[j] == label
+    if again > 0:
+        return
     sift_down(scores, ids, len(ids), score, label)
 
 

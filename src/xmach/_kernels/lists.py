@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xmach._kernels._compile import kernel
+from xmach._kernels._prefetch import prefetch
 from xmach._kernels.heap import offer
 from xmach._kernels.index import members, signature
 from xmach._kernels.peaks import BLOCK
@@ -15,7 +16,8 @@ from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 LISTS, TOUCHED, SCORED, SCANNED = 0, 1, 2, 3  # columns of the statistics
 MOST = 65_535  # a sum goes no further
 _MOST_SUMS = 22  # at most 2^22 sums: beyond so many labels they share them, which only costs time
-_RECENT = 1 << 16
+_RECENT = 1 << 12
+_SOON = 4  # lists by which the next is asked for in advance
 
 
 class Scratch(NamedTuple):
@@ -25,7 +27,7 @@ class Scratch(NamedTuple):
     repetitions: Int32Array  # (R * B,) the lists at hand
     buckets: Int32Array  # (R * B,)
     sums: AnyArray  # 16-bit, all zero between readings
-    recent: Int32Array  # labels scored lately, to skip most of the repeats; all -1 between readings
+    recent: Int32Array  # labels scored lately, to skip most of the repeats; all -1 between rows
     members: Int32Array  # room for the longest list
     found: Int32Array  # labels to be scored
 
@@ -46,18 +48,33 @@ def make_scratch(n_labels: int, n_repetitions: int, n_buckets: int, longest: int
 
 
 @kernel
-def _add(labels: Int32Array, amount: int, enough: int, sums: AnyArray, found: Int32Array, n_found: int) -> int:
-    """Add an amount to the sums of a list's labels; write down those that have enough, and return how many are down."""
+def _add(
+    labels: Int32Array, amount: int, enough: int, shared: bool, sums: AnyArray, found: Int32Array, n_found: int
+) -> int:
+    """Add an amount to the sums of a list's labels; write down those that come to have enough, and return how many are
+    down. Where labels share sums it may be the neighbour that had enough before: then all are written down."""
     last = len(sums) - 1
     for j in range(len(labels)):
         place = int(labels[j]) & last
-        total = int(sums[place]) + amount
+        before = int(sums[place])
+        total = before + amount
         if total >= enough:  # seldom: no branch missed, and nothing more to do for most labels
-            found[n_found] = labels[j]
-            n_found += 1
+            if shared or before < enough:
+                found[n_found] = labels[j]
+                n_found += 1
             total = min(total, MOST)
         sums[place] = total
     return n_found
+
+
+@kernel
+def ask_for_list(i: int, count: int, repetitions: Int32Array, buckets: Int32Array, table: Any, offsets: Any) -> None:
+    """Ask for the labels of a list that will be read soon: at 670,000 labels they come from afar."""
+    if table.shape[1] > 0 and i + _SOON < count:
+        r, bucket = repetitions[i + _SOON], buckets[i + _SOON]
+        first = offsets[r, bucket]
+        prefetch(table, r, first)
+        prefetch(table, r, first + 16)
 
 
 @kernel
@@ -81,13 +98,14 @@ def read_list(
     longer than reading a list of 67 labels.
     """
     statistics[LISTS] += 1
+    shared = index.n_labels > len(sums)
     if table.shape[1] > 0:
         labels = table[r, offsets[r, bucket] : offsets[r, bucket + 1]]
         statistics[TOUCHED] += len(labels)
-        return _add(labels, amount, enough, sums, found, n_found)
+        return _add(labels, amount, enough, shared, sums, found, n_found)
     size = members(index, r, bucket, scratch.members)
     statistics[TOUCHED] += size
-    return _add(scratch.members[:size], amount, enough, sums, found, n_found)
+    return _add(scratch.members[:size], amount, enough, shared, sums, found, n_found)
 
 
 @kernel
@@ -103,7 +121,7 @@ def score_found(
     scores: FloatArray,
     ids: IntArray,
 ) -> int:
-    """Score the labels written down, but for those scored a moment ago, and keep the best; returns how many.
+    """Score the labels written down, but for those that were scored before, and keep the best; returns how many.
 
     Cells are added in the scan's order. A row of signatures is a cache line from anywhere: the eighth next is asked
     for ahead of time.

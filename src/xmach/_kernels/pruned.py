@@ -21,7 +21,7 @@ import numpy as np
 
 from xmach._kernels._compile import kernel
 from xmach._kernels.heap import sort_heap
-from xmach._kernels.lists import LISTS, MOST, SCANNED, SCORED, read_list, score_found
+from xmach._kernels.lists import LISTS, MOST, SCANNED, SCORED, ask_for_list, read_list, score_found
 from xmach._kernels.peaks import LOWEST, block_maxima, collect, count_cells, key_of_value, level_of, value_of
 from xmach.types import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -83,11 +83,12 @@ def _find_bar(
         if count * a_list > budget:  # so many cells are equal
             return -1
         for i in range(count):
+            ask_for_list(i, count, repetitions, buckets, table, offsets)
             r, bucket = int(repetitions[i]), int(buckets[i])
-            enough = 0  # until k labels are known, every one is worth knowing
+            enough = 1  # until k labels are known, every one is worth knowing
             if ids[0] != n_labels:
                 enough = int(min(max(1.0, n_repetitions * (float(scores[0]) - ordinary) / unit), MOST))
-            amount = int(min(max(0.0, (float(cells[r, bucket]) - ordinary) / unit), MOST))
+            amount = int(min(max(1.0, (float(cells[r, bucket]) - ordinary) / unit), MOST))
             n_found = read_list(r, bucket, amount, enough, index, table, offsets, scratch, sums, found, 0, statistics)
             if n_found > 0:
                 statistics[SCORED] += score_found(
@@ -130,7 +131,7 @@ def _reach_bar(
     budget: float,
     needed: int,
 ) -> bool:
-    """The second reading; False where a scan is cheaper."""
+    """The second reading; False where a scan is cheaper. What the first one scored is kept, and not scored again."""
     n_repetitions, n_buckets = cells.shape
     maxima, repetitions, buckets = scratch.maxima, scratch.repetitions, scratch.buckets
     table, offsets, signatures = index.labels, index.offsets, index.signatures
@@ -152,10 +153,9 @@ def _reach_bar(
     count = collect(bits, maxima, key, 2**31 - 1, repetitions, buckets)
     if count * a_list > 2.0 * budget:
         return False
-    scores[:] = -np.inf
-    ids[:] = index.n_labels
     n_found = 0
     for i in range(count):
+        ask_for_list(i, count, repetitions, buckets, table, offsets)
         r, bucket = int(repetitions[i]), int(buckets[i])
         amount = int(np.ceil(min(1.0, (float(cells[r, bucket]) - level) / need) * _FULL + 1e-3))  # never too little
         n_found = read_list(r, bucket, amount, _FULL, index, table, offsets, scratch, sums, found, n_found, statistics)
@@ -194,10 +194,9 @@ def pruned_top_k(
         needed = _find_bar(cells[i], bits, index, mask, scratch, scores[i], ids[i], statistics[i], budget)
         found = False
         scratch.sums[:] = 0
-        scratch.recent[:] = -1
         if needed >= 0:
             found = _reach_bar(cells[i], bits, index, mask, scratch, scores[i], ids[i], statistics[i], budget, needed)
             scratch.sums[:] = 0
-            scratch.recent[:] = -1
+        scratch.recent[:] = -1
         statistics[i, SCANNED] = 0 if found else 1
         sort_heap(scores[i], ids[i])
