@@ -71,13 +71,6 @@ def test_maxima_and_collected_cells(seed: int, n_repetitions: int, n_buckets: in
             assert list(zip(*room[:, :count].tolist(), strict=True)) == collect_slow(cells, level, below)
 
 
-def test_more_cells_than_room() -> None:
-    bits, maxima = with_maxima(np.ones((2, 40)))
-    room = np.empty((2, 79), np.int32)
-    assert collect(bits, maxima, LOWEST, ABOVE_ALL, room[0], room[1]) == 80
-    assert collect(bits, maxima, LOWEST, ABOVE_ALL, room[0, :5], room[1, :5]) == 6
-
-
 @pytest.mark.parametrize(("n_repetitions", "n_buckets"), [(1, 1000), (4, 77), (32, 2000)])
 def test_a_level_that_about_so_many_cells_reach(n_repetitions: int, n_buckets: int) -> None:
     cells = np.random.default_rng(0).standard_normal((n_repetitions, n_buckets)).astype(np.float32)

@@ -95,5 +95,5 @@ def test_working_memory_is_bounded(n_labels: int, sums: int) -> None:
     scratch = make_scratch(n_labels, 4, 100, 50)
     assert len(scratch.sums) == sums
     assert sum(part.nbytes for part in scratch) < 9_500_000
-    assert len(scratch.members) == 50
+    assert scratch.members.shape == (1, 50)
     assert len(scratch.found) >= 100  # a list more than the longest, when it is almost full

@@ -28,7 +28,7 @@ class Scratch(NamedTuple):
     buckets: Int32Array  # (R * B,)
     sums: AnyArray  # 16-bit, all zero between readings
     recent: Int32Array  # labels scored lately, to skip most of the repeats; all -1 between rows
-    members: Int32Array  # room for the longest list
+    members: Int32Array  # (1, room for the longest list)
     found: Int32Array  # labels to be scored
 
 
@@ -42,25 +42,35 @@ def make_scratch(n_labels: int, n_repetitions: int, n_buckets: int, longest: int
         buckets=np.empty(room, np.int32),
         sums=np.zeros(1 << sums, np.uint16),
         recent=np.full(_RECENT, -1, np.int32),
-        members=np.empty(longest, np.int32),
+        members=np.empty((1, longest), np.int32),
         found=np.empty(longest + (1 << 15), np.int32),
     )
 
 
 @kernel
 def _add(
-    labels: Int32Array, amount: int, enough: int, shared: bool, sums: AnyArray, found: Int32Array, n_found: int
+    table: Int32Array,
+    row: int,
+    start: int,
+    stop: int,
+    amount: int,
+    enough: int,
+    shared: bool,
+    sums: AnyArray,
+    found: Int32Array,
+    n_found: int,
 ) -> int:
-    """Add an amount to the sums of a list's labels; write down those that come to have enough, and return how many are
-    down. Where labels share sums it may be the neighbour that had enough before: then all are written down."""
+    """Add an amount to the sums of a list's labels, table[row, start:stop]; write down those that come to have enough,
+    and return how many are down. Where labels share sums it may be a neighbour that had enough: then all are."""
     last = len(sums) - 1
-    for j in range(len(labels)):
-        place = int(labels[j]) & last
+    for j in range(start, stop):
+        label = table[row, j]
+        place = int(label) & last
         before = int(sums[place])
         total = before + amount
         if total >= enough:  # seldom: no branch missed, and nothing more to do for most labels
             if shared or before < enough:
-                found[n_found] = labels[j]
+                found[n_found] = label
                 n_found += 1
             total = min(total, MOST)
         sums[place] = total
@@ -68,44 +78,50 @@ def _add(
 
 
 @kernel
-def ask_for_list(i: int, count: int, repetitions: Int32Array, buckets: Int32Array, table: Any, offsets: Any) -> None:
-    """Ask for the labels of a list that will be read soon: at 670,000 labels they come from afar."""
-    if table.shape[1] > 0 and i + _SOON < count:
-        r, bucket = repetitions[i + _SOON], buckets[i + _SOON]
-        first = offsets[r, bucket]
-        prefetch(table, r, first)
-        prefetch(table, r, first + 16)
-
-
-@kernel
-def read_list(
-    r: int,
-    bucket: int,
-    amount: int,
+def read_lists(
+    first: int,
+    count: int,
+    cells: FloatArray,
+    base: float,
+    scale: float,
     enough: int,
     index: Any,
     table: Int32Array,
     offsets: IntArray,
-    scratch: Any,
+    repetitions: Int32Array,
+    buckets: Int32Array,
+    members_of: Int32Array,
     sums: AnyArray,
     found: Int32Array,
-    n_found: int,
     statistics: IntArray,
-) -> int:
-    """`_add` to a list by its name, stored or computed.
+) -> tuple[int, int]:
+    """Add to the labels of lists first, first + 1, ... below `count` what their cells exceed `base` by, times `scale`.
 
-    Arrays of the index and the scratch come by themselves: taking one out of a tuple counts references, which took
-    longer than reading a list of 67 labels.
+    Rounded up, never too little. Stops when there is no more room to write labels down; returns the next list to read
+    and how many labels are down. Arrays come by themselves and no list is cut out of its table: taking an array from
+    a tuple or a view of one counts references, which made reading a list of 26 labels three times as long.
     """
-    statistics[LISTS] += 1
-    shared = index.n_labels > len(sums)
-    if table.shape[1] > 0:
-        labels = table[r, offsets[r, bucket] : offsets[r, bucket + 1]]
-        statistics[TOUCHED] += len(labels)
-        return _add(labels, amount, enough, shared, sums, found, n_found)
-    size = members(index, r, bucket, scratch.members)
-    statistics[TOUCHED] += size
-    return _add(scratch.members[:size], amount, enough, shared, sums, found, n_found)
+    stored, shared, n_found, i = table.shape[1] > 0, index.n_labels > len(sums), 0, first
+    room = len(found) - members_of.shape[1]
+    while i < count and n_found <= room:
+        r, bucket = repetitions[i], buckets[i]
+        amount = 1 + int(min(max(0.0, (float(cells[r, bucket]) - base) * scale + 1e-3), MOST))
+        if stored:
+            if i + _SOON < count:  # at 670,000 labels lists come from afar
+                soon = repetitions[i + _SOON]
+                place = offsets[soon, buckets[i + _SOON]]
+                prefetch(table, soon, place)
+                prefetch(table, soon, place + 16)
+            start, stop = offsets[r, bucket], offsets[r, bucket + 1]
+            n_found = _add(table, r, start, stop, amount, enough, shared, sums, found, n_found)
+            statistics[TOUCHED] += stop - start
+        else:
+            size = members(index, r, bucket, members_of[0])
+            n_found = _add(members_of, 0, 0, size, amount, enough, shared, sums, found, n_found)
+            statistics[TOUCHED] += size
+        i += 1
+    statistics[LISTS] += i - first
+    return i, n_found
 
 
 @kernel

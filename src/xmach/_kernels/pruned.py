@@ -21,15 +21,16 @@ import numpy as np
 
 from xmach._kernels._compile import kernel
 from xmach._kernels.heap import sort_heap
-from xmach._kernels.lists import LISTS, MOST, SCANNED, SCORED, ask_for_list, read_list, score_found
+from xmach._kernels.lists import LISTS, MOST, SCANNED, SCORED, read_lists, score_found
 from xmach._kernels.peaks import LOWEST, block_maxima, collect, count_cells, key_of_value, level_of, value_of
 from xmach.types import BoolArray, FloatArray, Int32Array, IntArray
 
 # Nanoseconds: to begin a list, to add a label of it, to score one, to scan a cell of one. They choose the way, not the
 # answer.
-_LIST, _ADD, _SCORE, _SCAN = 300.0, 5.0, 150.0, 1.2
+_LIST, _ADD, _SCORE, _SCAN = 25.0, 1.5, 60.0, 1.2
 _SHARE = 0.5  # lists of the first reading, as a share of what its own bar says is needed
 _DEEPER = 1.5  # lists of the second, as a multiple of that
+_FEW = 8  # lists that the first reading begins with before it looks at what they gave
 _FULL = 60_000  # the sum that reaches the bar, in units of the second reading
 _HUGE = np.float32(1e30)  # sums of larger cells could overflow, and bounds with them
 
@@ -70,7 +71,7 @@ def _find_bar(
     """The first reading; returns how many lists its bar says are needed, -1 where there is no telling."""
     n_repetitions, n_buckets = cells.shape
     n_labels, maxima, repetitions, buckets = index.n_labels, scratch.maxima, scratch.repetitions, scratch.buckets
-    table, offsets, signatures = index.labels, index.offsets, index.signatures
+    table, offsets, signatures, members_of = index.labels, index.offsets, index.signatures, scratch.members
     sums, found, recent, row = scratch.sums, scratch.found, scratch.recent, np.empty(n_repetitions, np.int64)
     a_list = _nanoseconds(n_labels / n_buckets, len(sums))
     ordinary = _ordinary(cells)
@@ -82,18 +83,16 @@ def _find_bar(
         count = collect(bits, maxima, level, below, repetitions, buckets)
         if count * a_list > budget:  # so many cells are equal
             return -1
-        for i in range(count):
-            ask_for_list(i, count, repetitions, buckets, table, offsets)
-            r, bucket = int(repetitions[i]), int(buckets[i])
+        i = 0
+        while i < count:
             enough = 1  # until k labels are known, every one is worth knowing
             if ids[0] != n_labels:
                 enough = int(min(max(1.0, n_repetitions * (float(scores[0]) - ordinary) / unit), MOST))
-            amount = int(min(max(1.0, (float(cells[r, bucket]) - ordinary) / unit), MOST))
-            n_found = read_list(r, bucket, amount, enough, index, table, offsets, scratch, sums, found, 0, statistics)
-            if n_found > 0:
-                statistics[SCORED] += score_found(
-                    n_found, cells, index, signatures, mask, found, recent, row, scores, ids
-                )
+            i, n_found = read_lists(
+                i, min(i + _FEW + i // 8, count), cells, ordinary, 1.0 / unit, enough,
+                index, table, offsets, repetitions, buckets, members_of, sums, found, statistics,
+            )  # fmt: skip
+            statistics[SCORED] += score_found(n_found, cells, index, signatures, mask, found, recent, row, scores, ids)
         if ids[0] != n_labels:
             needed = count_cells(bits, maxima, key_of_value(scores[0]))
             if statistics[LISTS] >= _SHARE * needed:
@@ -134,7 +133,7 @@ def _reach_bar(
     """The second reading; False where a scan is cheaper. What the first one scored is kept, and not scored again."""
     n_repetitions, n_buckets = cells.shape
     maxima, repetitions, buckets = scratch.maxima, scratch.repetitions, scratch.buckets
-    table, offsets, signatures = index.labels, index.offsets, index.signatures
+    table, offsets, signatures, members_of = index.labels, index.offsets, index.signatures, scratch.members
     sums, found, recent, row = scratch.sums, scratch.found, scratch.recent, np.empty(n_repetitions, np.int64)
     per_list = index.n_labels / n_buckets
     a_list = _nanoseconds(per_list, len(sums))
@@ -153,15 +152,13 @@ def _reach_bar(
     count = collect(bits, maxima, key, 2**31 - 1, repetitions, buckets)
     if count * a_list > 2.0 * budget:
         return False
-    n_found = 0
-    for i in range(count):
-        ask_for_list(i, count, repetitions, buckets, table, offsets)
-        r, bucket = int(repetitions[i]), int(buckets[i])
-        amount = int(np.ceil(min(1.0, (float(cells[r, bucket]) - level) / need) * _FULL + 1e-3))  # never too little
-        n_found = read_list(r, bucket, amount, _FULL, index, table, offsets, scratch, sums, found, n_found, statistics)
-        if n_found > len(found) - len(scratch.members) or i == count - 1:
-            statistics[SCORED] += score_found(n_found, cells, index, signatures, mask, found, recent, row, scores, ids)
-            n_found = 0
+    i = 0
+    while i < count:
+        i, n_found = read_lists(
+            i, count, cells, level, _FULL / need, _FULL,
+            index, table, offsets, repetitions, buckets, members_of, sums, found, statistics,
+        )  # fmt: skip
+        statistics[SCORED] += score_found(n_found, cells, index, signatures, mask, found, recent, row, scores, ids)
     return True
 
 
