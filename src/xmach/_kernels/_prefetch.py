@@ -9,9 +9,9 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 if TYPE_CHECKING:
-    from xmach.types import FloatArray
+    from xmach.types import AnyArray
 
-    def prefetch(array: FloatArray, row: int, column: int) -> None:
+    def prefetch(array: AnyArray, row: int, column: int) -> None:
         """Ask for the cache line that holds array[row, column]; inside kernels only."""
 
 else:
