@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.conftest import Run
 from xmach import predictor as predictor_module
 from xmach.buckets import UniversalHashes
 from xmach.data import LabelCounts
+from xmach.errors import InputError
 from xmach.features import Scaler
 from xmach.models import NetworkModel
 from xmach.predictor import Predictor
@@ -90,3 +92,43 @@ def test_predict_takes_the_same_memory_for_any_file(xmach: Run, tmp_path: Path) 
         rows = [json.loads(line)["row"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
         assert rows == list(range(n_rows))
     assert peaks[1] - peaks[0] < 16 * 2**20
+
+
+@pytest.mark.parametrize("rows_at_a_time", [7, 4096])
+def test_candidates_are_the_filtered_ranking_in_any_batches(
+    monkeypatch: pytest.MonkeyPatch, rows_at_a_time: int
+) -> None:
+    monkeypatch.setattr(predictor_module, "_BATCH_BYTES", 4 * 5 * N_BUCKETS * rows_at_a_time)
+    names = np.array([f"label {i}" for i in range(N_LABELS)])
+    predictor = replace(a_predictor(), label_names=names)
+    draw, full = np.random.default_rng(2), predictor.top_k(ROWS, N_LABELS)
+    few, many = draw.choice(N_LABELS, 20, replace=False), draw.choice(N_LABELS, 200, replace=False)
+    each = [draw.choice(N_LABELS, 1 + i % 9, replace=False) for i in range(len(ROWS))]
+    for candidates, of_row in ((few, [few] * 100), (many, [many] * 100), (each, each)):
+        best = predictor.top_k(ROWS, 9, candidates=candidates)
+        assert best.ids.shape == (100, 9)
+        for i, wanted in enumerate(of_row):
+            kept = np.flatnonzero(np.isin(full.ids[i], wanted))[:9]
+            np.testing.assert_array_equal(best.ids[i, : len(kept)], full.ids[i, kept])
+            np.testing.assert_array_equal(best.scores[i, : len(kept)], full.scores[i, kept])
+            np.testing.assert_array_equal(best.labels[i, : len(kept)], names[full.ids[i, kept]])
+            assert set(best.ids[i, len(kept) :].tolist()) <= {-1}
+    with pytest.raises(InputError, match="there are candidates for 99 rows but 100 rows to answer"):
+        predictor.top_k(ROWS, 9, candidates=each[:99])
+
+
+def test_names_have_ids() -> None:
+    plain = a_predictor()
+    assert plain.ids_of([3, 0, 3]).tolist() == [3, 0, 3]
+    with pytest.raises(InputError, match="a label's name must be a whole number from 0 to 299, got 300"):
+        plain.ids_of([300])
+    draw = np.random.default_rng(0)
+    for names in (np.array([f"label {i}" for i in range(N_LABELS)]), 7 * np.arange(N_LABELS), np.arange(N_LABELS) / 2):
+        named, ids = replace(plain, label_names=names), draw.integers(0, N_LABELS, 40)
+        np.testing.assert_array_equal(named.ids_of(names[ids]), ids)
+        np.testing.assert_array_equal(named.ids_of(names[ids].tolist()), ids)
+        with pytest.raises(InputError, match="2 of 3 names are no label's; the first is 'spoon'"):
+            named.ids_of(np.array(["spoon", "fork", names[0]], object))
+    twice = replace(plain, label_names=np.array(["a", "b"] * (N_LABELS // 2)))
+    with pytest.raises(InputError, match="'b' is the name of labels 1 and 3: give ids instead"):
+        twice.ids_of(["b"])

@@ -10,17 +10,21 @@ import numpy as np
 
 from xmach.data import Dataset
 from xmach.data.filters import answers_to_ask, drop_answers, drop_labels
-from xmach.decoding import ESTIMATORS
+from xmach.decoding import ESTIMATORS, Candidates
 from xmach.errors import InputError
 from xmach.metrics import (
     Coverage,
+    PaperTable,
     PropensityScored,
     RankingMetrics,
     RecallByFrequency,
+    TrueLabels,
     frequency_groups,
     propensities,
 )
 from xmach.metrics.hits import find_hits
+from xmach.metrics.labels import label_pairs
+from xmach.metrics.tables import MATCHING, RANKING, needed_scores, paper_values
 from xmach.predictor import Predictor
 from xmach.types import SparseRows
 
@@ -43,11 +47,13 @@ def evaluate(
     estimators: Sequence[str | None] = (None,),
     progress: Progress | None = None,
     left_out: SparseRows | None = None,
+    candidates: Candidates | None = None,
 ) -> list[Evaluation]:
     """Every metric of the predictor's answers, one evaluation an estimator, all from one pass over the rows.
 
     None is the predictor's own estimator. Rows carry the dataset's weights. `progress(done, total)` is called now
-    and then. Labels `left_out` of a row count neither as answers nor as true (`xmach.data.read_filter`).
+    and then. Labels `left_out` of a row count neither as answers nor as true (`xmach.data.read_filter`). With
+    `candidates` (see `Predictor.top_k`) only those are answers; a true label that is none of them counts as missed.
     """
     # Labels that the model does not know are labels without training rows.
     known = predictor.label_counts.dense()
@@ -58,11 +64,65 @@ def evaluate(
         RankingMetrics(ks, corpus=[Coverage(), PropensityScored(chances), RecallByFrequency(groups)])
         for _ in estimators
     ]
-    _add_answers(predictor, data, estimators, sums, progress, left_out)
+    _add_answers(predictor, data, estimators, sums, progress, left_out, candidates)
     return [
         Evaluation(total.result(), total.rows, total.rows_without_labels, total.result(weighted=False))
         for total in sums
     ]
+
+
+def matching_table(
+    predictor: Predictor,
+    data: Dataset,
+    k: int = 100,
+    *,
+    candidates: Candidates | None = None,
+    estimator: str | None = None,
+    as_written: bool = False,
+    progress: Progress | None = None,
+) -> PaperTable:
+    """The paper's table of matching metrics, of the k best products: MAP, MRR, nDCG and recall.
+
+    Weighted by the dataset's weights, the sessions, and not. `candidates`: with `xmach.metrics.representative` the
+    paper's million. `as_written`: by the formulas of its appendix instead of the usual ones (docs/metrics.md).
+    """
+    sums = RankingMetrics((k,), needed_scores(MATCHING))
+    _add_answers(predictor, data, (estimator,), [sums], progress, None, candidates)
+    return PaperTable(f"matching @{k}", paper_values(sums, MATCHING, as_written), sums.rows)
+
+
+def ranking_table(
+    predictor: Predictor,
+    data: Dataset,
+    seen: TrueLabels,
+    *,
+    estimator: str | None = None,
+    as_written: bool = False,
+    progress: Progress | None = None,
+) -> PaperTable:
+    """The paper's table of ranking metrics: each query's purchases among what was `seen` after it and not bought.
+
+    `seen` has the ids for each row of `data`; one that was bought too is a purchase. Rows that lack either kind are
+    left out: there is nothing to rank. A purchase that the model does not know counts as missed. Weights and
+    `as_written` as in `matching_table`.
+    """
+    bought = label_pairs(data.labels)
+    negatives = label_pairs(seen)
+    if negatives.n_rows != data.n_rows:
+        raise InputError(f"seen has {negatives.n_rows} rows, data has {data.n_rows}")
+    width = max(data.n_labels, int(negatives.ids.max(initial=0)) + 1)
+    true, other = (np.unique(pairs.rows * width + pairs.ids) for pairs in (bought, negatives))
+    other = np.setdiff1d(other, true, assume_unique=True)
+    ranked = np.intersect1d(true // width, other // width)
+    if not len(ranked):
+        raise InputError("no row has both a purchase and a product that was seen and not bought: nothing to rank")
+    pairs = np.sort(np.concatenate([true, other]))
+    pairs = pairs[pairs % width < predictor.n_labels]
+    bounds = np.searchsorted(pairs, [ranked * width, (ranked + 1) * width])  # (2, rows)
+    candidates = [pairs[start:stop] % width for start, stop in bounds.T.tolist()]
+    sums = RankingMetrics((1, max(1, *map(len, candidates))), needed_scores(RANKING))
+    _add_answers(predictor, data.take(ranked), (estimator,), [sums], progress, None, candidates)
+    return PaperTable("ranking", paper_values(sums, RANKING, as_written), sums.rows, data.n_rows - sums.rows)
 
 
 def settle(predictor: Predictor, validation: Dataset | None, estimator: str) -> tuple[Predictor, dict[str, float]]:
@@ -91,25 +151,24 @@ def _add_answers(
     sums: Sequence[RankingMetrics],
     progress: Progress | None = None,
     left_out: SparseRows | None = None,
+    candidates: Candidates | None = None,
 ) -> None:
     """Give the answers to all rows, read with each estimator, to its sums; bucket probabilities are made once."""
     if data.n_rows == 0:
         raise InputError("there is no row to evaluate on")
     rows, labels = predictor.rows(data.features), data.labels
     labels = labels if left_out is None else drop_labels(labels, left_out)
+    among = None if candidates is None else predictor.decoder.among(candidates, data.n_rows)
     for start, stop, sketch in predictor.sketches(rows):
         true = labels.slice(start, stop)
         weights = None if data.weights is None else data.weights[start:stop]
+        chosen = None if among is None else among.slice(start, stop)
+        out = None if left_out is None else left_out.slice(start, stop)
         for estimator, total in zip(estimators, sums, strict=True):
             k = total.ks[-1]
-            if left_out is None:
-                ids = predictor.decoder.top_k(sketch, k, estimator=estimator).ids
-            else:
-                out = left_out.slice(start, stop)
-                ids = drop_answers(
-                    predictor.decoder.top_k(sketch, answers_to_ask(out, k), estimator=estimator).ids, out, k
-                )
-            total.update(true, ids, weights, exhaustive=True)
+            asked = k if out is None else answers_to_ask(out, k)
+            ids = predictor.decoder.top_k(sketch, asked, estimator=estimator, candidates=chosen).ids
+            total.update(true, ids if out is None else drop_answers(ids, out, k), weights, exhaustive=True)
         if progress is not None:
             progress(stop, data.n_rows)
 

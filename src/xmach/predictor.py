@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,9 +15,11 @@ from threadpoolctl import ThreadpoolController
 from xmach.buckets import Index, UniversalHashes
 from xmach.data import LabelCounts
 from xmach.data.arrays import as_rows, as_sparse_rows, check_columns
-from xmach.decoding import Decoder
+from xmach.data.label_names import LabelNames, find_names
+from xmach.decoding import Candidates, Decoder
 from xmach.errors import InputError
 from xmach.features import HashedText, Scaler
+from xmach.parameters import whole
 from xmach.planning import usable_cores
 from xmach.types import (
     AnyArray,
@@ -34,14 +36,6 @@ from xmach.types import (
 
 _BATCH_BYTES = 64 * 2**20  # bucket probabilities held at a time
 _FEW_ROWS = 16  # so few are not worth a second thread
-
-
-class LabelNames(Protocol):
-    """What labels are called: an array, or names that lie in a file."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, ids: IntArray, /) -> AnyArray: ...
 
 
 @dataclass(frozen=True)
@@ -103,14 +97,26 @@ class Predictor:
         estimator: str | None = None,
         probabilities: bool = False,
         include_unseen: bool = False,
+        candidates: Candidates | None = None,
     ) -> TopK:
-        """The k best labels of each row, best first, in bounded memory; labels never trained on come last."""
+        """The k best labels of each row, best first, in bounded memory; labels never trained on come last.
+
+        `candidates`: the best of these ids only, an array for all rows or a list of arrays, one a row; as in the full
+        ranking without the others. For names see `ids_of`. Where a row has fewer than k, ids are -1, whatever the name.
+        """
         rows, k = self.rows(X), min(check_k(k), self.n_labels)
+        among = None if candidates is None else self.decoder.among(candidates, rows.shape[0])
+        k = k if among is None else min(k, among.most)
         scores = np.empty((rows.shape[0], k), np.float32)
         ids = np.empty((rows.shape[0], k), np.int64)
         for start, stop, sketch in self.sketches(rows):
             best = self.decoder.top_k(
-                sketch, k, estimator=estimator, probabilities=probabilities, include_unseen=include_unseen
+                sketch,
+                k,
+                estimator=estimator,
+                probabilities=probabilities,
+                include_unseen=include_unseen,
+                candidates=None if among is None else among.slice(start, stop),
             )
             scores[start:stop], ids[start:stop] = best.scores, best.ids
         return TopK(self.names(ids), scores, ids)
@@ -149,6 +155,17 @@ class Predictor:
     def names(self, ids: IntArray) -> AnyArray:
         """The label names of ids."""
         return ids if self.label_names is None else self.label_names[ids]
+
+    def ids_of(self, names: Sequence[Any] | AnyArray) -> IntArray:
+        """(m,) the ids of label names, the inverse of `names`; a name that is no label's, or of several, is refused."""
+        if self.label_names is None:
+            return np.array([whole("a label's name", name, 0, self.n_labels - 1) for name in names], np.int64)
+        wanted = np.asarray(names).tolist()  # Python's own values, as the names are compared
+        found = find_names(self.label_names, wanted)
+        unknown = [name for name in wanted if name not in found]
+        if unknown:
+            raise InputError(f"{len(unknown)} of {len(wanted)} names are no label's; the first is {unknown[0]!r}")
+        return np.array([found[name] for name in wanted], np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the decoder's tables, which are made again when needed."""

@@ -80,6 +80,16 @@ class TestMulticlass:
         assert (np.diff(best.scores, axis=1) <= 0).all()
         assert fitted.top_k(blobs[0], 10**6).ids.shape == (400, 20)
 
+    def test_top_k_among_candidates(self, fitted: MACHClassifier, blobs: tuple[np.ndarray, np.ndarray]) -> None:
+        full, each = fitted.top_k(blobs[0], 20), [[i % 20, (7 * i + 3) % 20] for i in range(400)]
+        for candidates, of_row in (([2, 19, 5], [[2, 19, 5]] * 400), (each, each)):
+            best = fitted.top_k(blobs[0], 2, candidates=candidates)
+            for i, wanted in enumerate(of_row):
+                kept = np.isin(full.ids[i], wanted)
+                assert best.ids[i].tolist() == full.ids[i][kept][:2].tolist()
+                assert best.scores[i].tolist() == full.scores[i][kept][:2].tolist()
+                assert best.labels[i].tolist() == full.labels[i][kept][:2].tolist()
+
     def test_probabilities(self, fitted: MACHClassifier, blobs: tuple[np.ndarray, np.ndarray]) -> None:
         sketch = fitted.bucket_probabilities(blobs[0])
         assert sketch.shape == (400, 4, 8)

@@ -26,6 +26,13 @@ MemoryOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 PartialOption = Annotated[bool, typer.Option("--allow-partial", help="Answer though repetitions are missing.")]
+CandidatesOption = Annotated[
+    Path | None,
+    typer.Option("--candidates", metavar="FILE", help="Answer with these labels only: names or ids, one a line."),
+]
+MergeOption = Annotated[
+    bool, typer.Option("--merge", help="Rows of equal features are one row: weights and label counts add up.")
+]
 NoVerifyOption = Annotated[bool, typer.Option("--no-verify", help="Do not check the model's checksums first.")]
 
 

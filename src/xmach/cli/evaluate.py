@@ -12,9 +12,11 @@ import typer
 from xmach.cli import columns as table
 from xmach.cli.arguments import (
     CacheOption,
+    CandidatesOption,
     DataFile,
     FormatOption,
     JsonOption,
+    MergeOption,
     ModelFolder,
     NoVerifyOption,
     OnErrorOption,
@@ -26,6 +28,7 @@ from xmach.cli.progress import Meter, say
 
 if TYPE_CHECKING:
     from xmach.evaluation import Evaluation
+    from xmach.types import Int32Array, IntArray
 
 # Title of a block: its metrics, and for those that need it what is said beside the figures.
 _USUAL = ""
@@ -60,6 +63,8 @@ def evaluate(
     filter_labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Pairs of row and label to leave out: filter_labels_test.txt.")
     ] = None,
+    candidates: CandidatesOption = None,
+    merge: MergeOption = False,
     on_error: OnErrorOption = OnError.stop,
     allow_partial: PartialOption = False,
     no_verify: NoVerifyOption = False,
@@ -67,6 +72,7 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Print how good a model's answers are on a data file: usual, propensity-scored and the paper's metrics."""
+    from xmach.cli.candidates import read_candidates
     from xmach.cli.reading import Fit, How, labels_to_leave_out, read
     from xmach.evaluation import evaluate as run
     from xmach.store import ModelStore, load
@@ -74,25 +80,37 @@ def evaluate(
     ks, store = whole_numbers(k, "--k"), ModelStore(model)
     predictor = load(model, verify=not no_verify, allow_partial=allow_partial)
     named = table.columns(text, labels, label_separator, weight, numbers, header)
-    data = read(file, How(format, on_error, cache, named, header, label_file), Fit.of_model(store))
-    left_out = None if filter_labels is None else labels_to_leave_out(filter_labels, file, format, data)
+    chosen = None if candidates is None else read_candidates(candidates, predictor)
+    data = read(file, How(format, on_error, cache, named, header, label_file, merge), Fit.of_model(store))
+    left_out = None if filter_labels is None else labels_to_leave_out(filter_labels, file, format, data, merge)
     name = predictor.estimator if estimator is EstimatorName.auto else estimator.value
     with Meter("evaluating", "rows") as meter:
-        result = run(predictor, data, ks, (name,), meter.update, left_out)[0]
+        result = run(predictor, data, ks, (name,), meter.update, left_out, chosen)[0]
     facts = _facts(file, name, len(predictor.models), result, data.weights is not None)
+    facts |= {} if chosen is None else {"candidates": len(chosen)}
     expected = store.plan().hashes.n_repetitions
     if len(predictor.models) < expected:
         say(f"{len(predictor.models)} of {expected} repetitions answer: the model is partial")
     if result.rows_without_labels:
         say(f"{result.rows_without_labels} rows have no label: they score 0 and count")
-    unknown = int((data.labels.indices >= predictor.n_labels).sum())
-    if unknown:
-        say(f"{unknown:,} of {data.labels.nnz:,} labels in {file} are unknown to the model: they count as missed")
+    _say_missed(file, data.labels.indices, predictor.n_labels, chosen)
     show(facts, sorted(set(ks)), as_json)
     try:
         store.add_evaluation(facts)
     except OSError as error:
         say(f"warning: the evaluation is not kept beside the model: {error}")
+
+
+def _say_missed(file: Path, true: Int32Array, n_labels: int, candidates: IntArray | None) -> None:
+    """Say how many true labels no answer can be."""
+    import numpy as np
+
+    unknown = int((true >= n_labels).sum())
+    if unknown:
+        say(f"{unknown:,} of {len(true):,} labels in {file} are unknown to the model: they count as missed")
+    if candidates is not None:
+        others = int(np.isin(true, candidates, invert=True).sum()) - unknown
+        say(f"{others:,} of {len(true):,} labels in {file} are known but no candidates: they count as missed")
 
 
 def _facts(file: Path, estimator: str, repetitions: int, result: Evaluation, weighted: bool) -> dict[str, Any]:
@@ -114,7 +132,8 @@ def show(facts: dict[str, Any], depths: list[int], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(facts))
         return
-    typer.echo(f"{facts['rows']:,} rows, estimator {facts['estimator']}, {facts['repetitions']} repetitions")
+    among = f", among {facts['candidates']:,} candidates" if "candidates" in facts else ""
+    typer.echo(f"{facts['rows']:,} rows, estimator {facts['estimator']}, {facts['repetitions']} repetitions{among}")
     typer.echo(_table(facts["metrics"], depths, [*_TABLE], "in %, weighted" if facts["weighted"] else "in %"))
     typer.echo("\n" + _groups(facts["metrics"], depths))
     if facts["weighted"]:  # the paper gives its own metrics and the usual ones both ways

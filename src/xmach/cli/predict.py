@@ -10,6 +10,7 @@ import typer
 from xmach.cli import columns as table
 from xmach.cli.arguments import (
     CacheOption,
+    CandidatesOption,
     DataFile,
     FormatOption,
     ModelFolder,
@@ -31,6 +32,7 @@ def predict(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where answers go, instead of stdout.")] = None,
     estimator: Annotated[EstimatorName, typer.Option(help="auto: the model's own.")] = EstimatorName.auto,
     include_unseen: Annotated[bool, typer.Option(help="Rank labels that had no training row like the others.")] = False,
+    candidates: CandidatesOption = None,
     format: FormatOption = Format.auto,
     text: table.TextOption = None,
     numbers: table.NumbersOption = None,
@@ -41,6 +43,7 @@ def predict(
     cache: CacheOption = None,
 ) -> None:
     """Write JSON lines, {"row": 0, "labels": [...], "scores": [...]}, or Parquet where --out ends with .parquet."""
+    from xmach.cli.candidates import read_candidates
     from xmach.cli.reading import Fit, How, read
     from xmach.data.answers import open_answers
     from xmach.store import ModelStore, load
@@ -53,6 +56,8 @@ def predict(
     how = How(format, on_error, cache, table.columns(text, None, None, None, numbers, header), header)
     data = read(file, how, Fit.of_model(ModelStore(model), with_labels=False), with_labels=False)
     name = None if estimator is EstimatorName.auto else estimator.value
+    # made ready once for all rows
+    among = None if candidates is None else predictor.decoder.among(read_candidates(candidates, predictor), data.n_rows)
     expected = ModelStore(model).plan().hashes.n_repetitions
     if len(predictor.models) < expected:
         say(f"{len(predictor.models)} of {expected} repetitions answer: the model is partial")
@@ -60,6 +65,7 @@ def predict(
         for start, stop in row_batches(data.n_rows, _ROWS):
             rows = slice_rows(data.features, start, stop)
             which = range(start, stop) if data.row_numbers is None else data.row_numbers[start:stop]
-            answers.write(which, predictor.top_k(rows, k, estimator=name, include_unseen=include_unseen))
+            best = predictor.top_k(rows, k, estimator=name, include_unseen=include_unseen, candidates=among)
+            answers.write(which, best)
             data.let_go()
             meter.update(stop, data.n_rows)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from xmach.cli.arguments import cache_folder
 from xmach.cli.choices import Format, OnError
 from xmach.cli.progress import Meter, say
-from xmach.data import Columns, Dataset, read_dataset, read_label_names
+from xmach.data import Columns, Dataset, merge_rows, read_dataset, read_label_names
 from xmach.data.filters import read_filter
 from xmach.data.formats import TABLES, resolve_format
 from xmach.errors import ParameterError
@@ -32,6 +32,7 @@ class How:
     columns: Columns = field(default_factory=Columns)
     header: bool | None = None  # None: as in the training file, or else there is one
     label_file: Path | None = None
+    merge: bool = False  # rows of equal features into one
 
 
 class Fit(NamedTuple):
@@ -53,7 +54,7 @@ class Fit(NamedTuple):
     def of_model(cls, store: ModelStore, with_labels: bool = True) -> Fit:
         """Rows for a model; rows without labels need not know what millions of labels are called."""
         plan, names = store.plan(), store.label_names() if with_labels else None
-        labels = None if names is None else [_text(name) for name in names.tolist()]
+        labels = None if names is None else [written(name) for name in names.tolist()]
         return cls(
             n_features=plan.n_features,
             label_names=labels,
@@ -63,7 +64,7 @@ class Fit(NamedTuple):
         )
 
 
-def _text(name: object) -> str:
+def written(name: object) -> str:
     """A label's name as a file would have it: classes that are whole floats are written as whole numbers."""
     return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
@@ -92,7 +93,11 @@ def read(file: Path, how: How, fit: Fit = Fit(), with_labels: bool = True) -> Da
         )
     for reason, count in data.skipped.items():
         say(f"{file}: skipped {count} row{'s' if count != 1 else ''}: {reason}")
-    return data
+    if not how.merge:
+        return data
+    merged = merge_rows(data, cache_folder(how.cache))
+    say(f"{file}: {data.n_rows:,} rows have {merged.n_rows:,} different features: one row each")
+    return merged
 
 
 def training_rows(
@@ -115,10 +120,12 @@ def validation_rows(file: Path | None, how: How, data: Dataset, text: HashedText
     return None if file is None else read(file, how, Fit.of_data(data, text))
 
 
-def labels_to_leave_out(filter_file: Path, file: Path, format: Format, data: Dataset) -> SparseRows:
+def labels_to_leave_out(filter_file: Path, file: Path, format: Format, data: Dataset, merged: bool) -> SparseRows:
     """The pairs of row and label in a filter file of the XMC repository."""
     if (name := resolve_format(file, format.value)) not in BY_ID:
         raise ParameterError(f"--filter-labels is for {', '.join(BY_ID)}, whose labels are ids; {file} is {name}")
+    if merged:
+        raise ParameterError("--filter-labels counts all rows of the file: leave out --merge")
     if data.skipped:
         raise ParameterError("--filter-labels counts all rows of the file: mend bad rows instead of skipping them")
     return read_filter(filter_file, data.n_rows, data.n_labels)

@@ -12,7 +12,15 @@ import typer
 
 from xmach.cli import columns as table
 from xmach.cli import network as net
-from xmach.cli.arguments import CacheOption, DataFile, FormatOption, JsonOption, MemoryOption, OnErrorOption
+from xmach.cli.arguments import (
+    CacheOption,
+    DataFile,
+    FormatOption,
+    JsonOption,
+    MemoryOption,
+    MergeOption,
+    OnErrorOption,
+)
 from xmach.cli.choices import ExecutorName, Format, OnError
 from xmach.cli.progress import say
 
@@ -50,14 +58,14 @@ def train(
     executor: Annotated[ExecutorName, typer.Option(help="In this process, or in a pool of them.")] = ExecutorName.auto,
     workers: Annotated[int, typer.Option(help="Repetitions at a time; 0: one a core.")] = 0,
     memory: MemoryOption = None,
+    merge: MergeOption = False,
     on_error: OnErrorOption = OnError.stop,
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train a model. The same command again goes on where it was stopped, and does nothing when all is done.
 
-    With --only, jobs on machines that never meet train a part each; copy their files into one folder and run the
-    command without --only there.
+    With --only, machines that never meet train a part each; copy the files into one folder, run without --only there.
     """
     from xmach.cli.reading import How, training_rows, validation_rows
     from xmach.cli.running import Run, outcome
@@ -69,7 +77,7 @@ def train(
     run = Run.checked(recipe, only, seed, executor.value, workers, memory)
     named = table.columns(text, labels, label_separator, weight, numbers, header)
     begun = time.monotonic()
-    how = How(format, on_error, cache, named, header, label_file)
+    how = How(format, on_error, cache, named, header, label_file, merge)
     run.check_reading(how)
     data, hashed = training_rows(file, how, features, label_names)
     held_out = validation_rows(validation, replace(how, label_file=validation_label_file), data, hashed)

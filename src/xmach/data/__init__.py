@@ -6,6 +6,7 @@ from xmach.data.formats import guess_format
 from xmach.data.label_counts import LabelCounts
 from xmach.data.label_files import usual_label_file
 from xmach.data.label_names import read_label_names
+from xmach.data.merging import merge_rows
 from xmach.data.options import Columns, ReadOptions
 from xmach.data.parquet_writer import write_parquet
 from xmach.data.reading import read_dataset
@@ -23,6 +24,7 @@ __all__ = [
     "drop_answers",
     "drop_labels",
     "guess_format",
+    "merge_rows",
     "read_dataset",
     "read_filter",
     "read_label_names",

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from xmach.data import folders
+from xmach.data.cache import built, describe
 from xmach.data.dataset import Dataset
 from xmach.data.formats import TABLES, Reader, open_reader, resolve_format
 from xmach.data.label_files import with_label_file
@@ -23,7 +23,7 @@ from xmach.data.names import names_digest
 from xmach.data.npy import NpyAppender, map_array
 from xmach.data.options import Columns, OnError, ReadOptions
 from xmach.data.rows import Batch, Fault, RowNumbers, row_order
-from xmach.errors import DataFileError, DataFileMissing, ParameterError
+from xmach.errors import DataFileError, ParameterError
 from xmach.types import AnyArray, TextRows
 
 READER_VERSION = 3  # part of the cache key: raise it when the same file would read differently
@@ -64,19 +64,8 @@ def read_dataset(
     if name not in TABLES and columns not in (None, Columns()):
         raise ParameterError(f"columns are for tables ({', '.join(TABLES)}); {source} is {name}")
     options = with_label_file(options, source, name)
-    if cache is None:
-        with tempfile.TemporaryDirectory(prefix="xmach-") as temporary, file_errors(temporary):
-            _build(Path(temporary), source, name, options, progress)
-            return Dataset.open(temporary, in_memory=True)
-    target = Path(cache) / _cache_key(source, name, options)
-    try:
-        return Dataset.open(target)
-    except DataFileError:
-        _set_aside(target)
-    with folders.staging(target) as temporary_folder:
-        fingerprint = _build(temporary_folder, source, name, options, progress)
-        folders.publish(temporary_folder, target, fingerprint)
-    return Dataset.open(target)
+    target = None if cache is None else Path(cache) / _cache_key(source, name, options)
+    return built(target, lambda folder: _build(folder, source, name, options, progress))
 
 
 def _cache_key(source: Path, name: str, options: ReadOptions) -> str:
@@ -95,14 +84,6 @@ def _identity(file: Path) -> list[str | int]:
     return [str(file.absolute()), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def _set_aside(target: Path) -> None:
-    """Remove what is no usable dataset; the rename first, so that no other process sees half of it."""
-    if target.exists():
-        # another process may be doing the same
-        with suppress(DataFileMissing), folders.staging(target) as temporary:
-            target.rename(temporary / "unusable")
-
-
 def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress: ProgressHandler | None) -> str:
     """Read a file into a folder; the fingerprint of what was read."""
     reader = open_reader(name, options)
@@ -117,12 +98,7 @@ def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress
 
     _write_batches(folder, reader.batches(source, report, progress), numbers)
     _write_label_ids(folder, reader)
-    features = folders.read_features(folder, reader.n_features)
-    labels = folders.read_sparse(folder, "labels", reader.n_labels)
-    weights = folders.read_optional(folder, "weights")
-    dataset = Dataset(features, labels, reader.label_names, weights, skipped=dict(skipped), columns=reader.columns)
-    folders.write_meta(folder, dataset)
-    return dataset.fingerprint
+    return describe(folder, reader.n_features, reader.n_labels, reader.label_names, skipped, reader.columns)
 
 
 def _write_batches(folder: Path, batches: Iterator[Batch], numbers: RowNumbers) -> None:

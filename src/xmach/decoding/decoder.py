@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from xmach._kernels.scan import MEAN, score_labels
 from xmach.buckets import Index, UniversalHashes, as_signatures, computed, fill_tables, new_tables, stored, table_index
+from xmach.decoding.candidates import (
+    Among,
+    Candidates,
+    Each,
+    Few,
+    Many,
+    checked_ids,
+    is_each,
+    rank_pairs,
+    sub_index,
+)
 from xmach.decoding.estimators import RULES, as_probabilities, prepare_cells, rule_of
 from xmach.decoding.exact import Seen, scan, signature_blocks
 from xmach.decoding.pruned import PrunedSearch, Statistics
@@ -20,6 +33,8 @@ SEARCHES = ("exact", "pruned")
 INDEXES = ("stored", "computed")
 _FEW_LABELS = 30_000  # a scan of so few takes half a millisecond, and the pruned search seconds to compile, once
 _STORED_BYTES = 256 * 2**20  # tables of this size are made in about a second
+_MANY = 8  # from one of so many labels on, masking the others beats a table of the candidates
+_MANY_ROWS = 16  # posting lists of some labels are made in the time of six scans, but not every search is pruned
 
 
 class Decoder:
@@ -107,14 +122,18 @@ class Decoder:
         probabilities: bool = False,
         include_unseen: bool = False,
         threads: int | None = None,
+        candidates: Candidates | None = None,
     ) -> TopK:
         """The k best labels of each row; with k beyond K, all labels.
 
         `probabilities=True` turns scores into estimates of the probability (for `mean`, the unbiased one of Theorem 1).
+        `candidates`: only these label ids, an array for all rows or a list of arrays, one a row; just as if the others
+        were left out of the full ranking, at a cost that goes by the candidates. Order and repeats do not matter. At
+        most as many answers as candidates; where a row has fewer than another, ids are -1 and scores -inf.
         Memory beyond the arguments is O(n k) and, for `log`, a copy of the sketch; never n x K.
         """
-        options = {"estimator": estimator, "include_unseen": include_unseen, "threads": threads}
-        return self.search_top_k(sketch, k, probabilities=probabilities, **options)[0]  # type: ignore[arg-type]
+        options: dict[str, Any] = {"estimator": estimator, "include_unseen": include_unseen, "threads": threads}
+        return self.search_top_k(sketch, k, probabilities=probabilities, candidates=candidates, **options)[0]
 
     def search_top_k(
         self,
@@ -125,8 +144,13 @@ class Decoder:
         probabilities: bool = False,
         include_unseen: bool = False,
         threads: int | None = None,
+        candidates: Candidates | None = None,
     ) -> tuple[TopK, Statistics]:
         """`top_k`, and for each row what the search did: lists read, labels touched and scored, whether it scanned."""
+        if candidates is not None:
+            options: dict[str, Any] = {"estimator": estimator, "probabilities": probabilities}
+            options |= {"include_unseen": include_unseen, "threads": threads}
+            return self.among(candidates, len(sketch)).search_top_k(sketch, check_k(k), options)
         name = self.estimator if estimator is None else estimator
         rule, k = rule_of(name), min(check_k(k), self.n_labels)
         checked = self._checked(sketch)
@@ -150,6 +174,47 @@ class Decoder:
         if probabilities:
             scores = as_probabilities(scores, name, self._collision_of(checked))
         return TopK(ids, scores, ids), Statistics.joined([part[2] for part in parts])
+
+    def among(self, candidates: Candidates, n_rows: int) -> Among:
+        """Candidates made ready for this decoder's `top_k`; once is enough for all batches of the `n_rows`."""
+        if isinstance(candidates, Few | Many):
+            return candidates
+        if isinstance(candidates, Each) or is_each(candidates):
+            each = candidates if isinstance(candidates, Each) else Each.of(self, candidates, self.n_labels)
+            return each.checked(n_rows)
+        ids = checked_ids(candidates, self.n_labels)
+        if not len(ids):
+            raise InputError("candidates are empty: there is no label to rank")
+        seen = self._seen.mask
+        if len(ids) * _MANY >= self.n_labels:
+            mask = np.zeros(self.n_labels, np.bool_)
+            mask[ids] = True
+            return Many(self, mask, mask & seen if len(seen) else mask)
+        search = "exact" if self.search == "auto" and n_rows < _MANY_ROWS else self.search
+        index = sub_index(self._index, ids)
+        hashes = index.signatures if self._hashes is None else self._hashes
+        return Few(Decoder(hashes, self.estimator, search, index, seen[ids] if len(seen) else None), ids)
+
+    def limited_to(self, mask: BoolArray) -> Decoder:
+        """This decoder with all labels but those of the mask (K,) ranked last, as if those alone had been seen."""
+        other = copy(self)
+        other._seen = Seen.of(mask)
+        return other
+
+    def rank_each(
+        self, sketch: FloatArray, indptr: IntArray, ids: IntArray, k: int, options: dict[str, Any]
+    ) -> tuple[TopK, Statistics]:
+        """The k best of each row's own candidates, ids[indptr[i]:indptr[i + 1]]."""
+        name = self.estimator if options["estimator"] is None else options["estimator"]
+        rule, checked = rule_of(name), self._checked(sketch)
+        seen = Seen.of(None) if options["include_unseen"] else self._seen
+        scores, best = rank_pairs(prepare_cells(checked, rule), self._index, indptr, ids, seen, rule.merge, k)
+        if options["probabilities"]:
+            scores = as_probabilities(scores, name, self._collision_of(checked))
+            scores[best < 0] = -np.inf
+        lengths = np.diff(indptr)
+        statistics = Statistics.of_scan(len(best), 0)._replace(touched=lengths, scored=lengths)
+        return TopK(best, scores, best), statistics
 
     def scores(self, sketch: FloatArray, estimator: str | None = None, probabilities: bool = False) -> FloatArray:
         """The (n, K) scores of all labels: for few labels, or few rows."""

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from xmach.data import Dataset
 from xmach.data.arrays import as_rows, check_numbers, check_structure
 from xmach.data.targets import Targets, encode_targets
+from xmach.decoding import Candidates
 from xmach.errors import InputError, NotEnoughMemory, ParameterError
 from xmach.estimator.fitting import dataset_of, is_text, predictor_of, stored_names, train_in_memory, with_columns
 from xmach.estimator.settings import executor_of, network_settings, seed_of, wrapped
@@ -175,15 +176,19 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         estimator: str | None = None,
         probabilities: bool = False,
         include_unseen: bool = False,
+        candidates: Candidates | None = None,
     ) -> TopK:
         """The k best labels of each row: `.labels`, `.scores` and `.ids`, each (n, k).
 
         `estimator`: another than the model's own. `probabilities`: scores as estimates of the probability, for `mean`
         the unbiased one. `include_unseen`: labels without a training row compete with the others, instead of last.
+        `candidates`: the best of these ids only (places in `classes_`), an array for all rows or a list of arrays, one
+        a row; as in the full ranking without the others. Where a row has fewer than k, ids are -1.
         """
         predictor = self._fitted()
-        options = {"estimator": estimator, "probabilities": probabilities, "include_unseen": include_unseen}
-        return predictor.top_k(self._rows(X, predictor.text), k, **options)  # type: ignore[arg-type]
+        options: dict[str, Any] = {"estimator": estimator, "probabilities": probabilities}
+        options |= {"include_unseen": include_unseen, "candidates": candidates}
+        return predictor.top_k(self._rows(X, predictor.text), k, **options)
 
     def predict(self, X: Any) -> Any:
         """The best class of each row; multilabel: a 0/1 matrix.

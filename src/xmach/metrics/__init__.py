@@ -24,11 +24,14 @@ from xmach.metrics.coverage import Coverage
 from xmach.metrics.frequency import GROUPS, RecallByFrequency, frequency_groups
 from xmach.metrics.labels import TrueLabels
 from xmach.metrics.propensity import PropensityScored, propensities
+from xmach.metrics.representative import representative
 from xmach.metrics.sums import RankingMetrics
+from xmach.metrics.tables import PaperTable, side_by_side
 
 __all__ = [
     "GROUPS",
     "Coverage",
+    "PaperTable",
     "PropensityScored",
     "RankingMetrics",
     "RecallByFrequency",
@@ -49,4 +52,6 @@ __all__ = [
     "psndcg_at_k",
     "psp_at_k",
     "recall_at_k",
+    "representative",
+    "side_by_side",
 ]

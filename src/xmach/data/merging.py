@@ -1,0 +1,144 @@
+"""Rows of equal features become one: a search log has a line for each product bought, a model a row for each query."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from xmach._kernels.row_keys import row_keys
+from xmach.data.arrays import as_sparse_rows
+from xmach.data.cache import built, describe
+from xmach.data.dataset import Dataset
+from xmach.data.npy import NpyAppender
+from xmach.data.rows import row_offsets
+from xmach.types import AnyArray, DoubleArray, IntArray, Rows, SparseRows, row_batches, slice_rows
+
+MERGE_VERSION = 1  # part of the cache key: raise it when the same rows would merge differently
+_ROWS = 1 << 16  # rows looked at, and merged rows written, at a time
+
+
+def merge_rows(data: Dataset, cache: str | os.PathLike[str] | None = None) -> Dataset:
+    """The dataset with one row for all rows of equal features, in the order of their first ones.
+
+    The row's weight is the sum of theirs, where they have none their number; its labels are those of any of them, each
+    with the sum of its values, times the weight of their row. So one line for each (query, product, sessions) gives
+    queries weighted by sessions, with how often each product was bought. With a `cache` folder the result is
+    memory-mapped from there; 50 bytes a row are needed meanwhile. `row_numbers` are gone: rows are no file's any more.
+    """
+    return built(None if cache is None else Path(cache) / _cache_key(data), lambda folder: _build(folder, data))
+
+
+class Groups(NamedTuple):
+    """Which of n rows are equal: m groups, in the order of their first rows."""
+
+    rows: IntArray  # (n,) group by group, ascending within each
+    indptr: IntArray  # (m + 1,)
+
+    @property
+    def first(self) -> IntArray:
+        """(m,) the first row of each group, ascending."""
+        return self.rows[self.indptr[:-1]]
+
+    def batches(self) -> Iterator[tuple[IntArray, IntArray]]:
+        """The rows of some groups after the other, and how many each group has; about `_ROWS` rows at a time."""
+        wanted = np.searchsorted(self.indptr[:-1], np.arange(0, len(self.rows), _ROWS))
+        for start, stop in pairwise(np.unique(np.append(wanted, len(self.indptr) - 1)).tolist()):
+            yield self.rows[self.indptr[start] : self.indptr[stop]], np.diff(self.indptr[start : stop + 1])
+
+
+def equal_rows(features: Rows) -> Groups:
+    """The groups of rows whose features are equal, told apart by 128 bits; a stored zero is no feature."""
+    n_rows = features.shape[0]
+    keys = np.empty((n_rows, 2), np.uint64)
+    for start, stop in row_batches(n_rows, _ROWS):
+        block = as_sparse_rows(slice_rows(features, start, stop))
+        row_keys(block.indptr, block.indices, block.values, keys[start:stop])
+    order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: the first row of a group stays first
+    begins = np.ones(n_rows, np.bool_)
+    begins[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
+    starts = np.flatnonzero(begins)
+    by_first = np.argsort(order[starts])
+    lengths = np.diff(np.append(starts, n_rows))[by_first]
+    indptr = row_offsets(lengths)
+    return Groups(order[np.repeat(starts[by_first] - indptr[:-1], lengths) + np.arange(n_rows)], indptr)
+
+
+def _cache_key(data: Dataset) -> str:
+    columns = None if data.columns is None else data.columns.to_dict()  # no part of the fingerprint
+    facts = [MERGE_VERSION, data.fingerprint, columns, sorted(data.skipped.items())]
+    return f"merged-{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]}"
+
+
+def _build(folder: Path, data: Dataset) -> str:
+    """Write the merged rows into a folder; their fingerprint."""
+    groups = equal_rows(data.features)
+    each = np.ones(data.n_rows) if data.weights is None else np.asarray(data.weights, np.float64)
+    _write_features(folder, data.features, groups)
+    _write_labels(folder, data.labels, groups, each)
+    if data.weights is not None or len(groups.first) < data.n_rows:
+        with NpyAppender(folder / "weights.npy", np.float32) as weights:
+            weights.append(np.add.reduceat(each[groups.rows], groups.indptr[:-1]) if data.n_rows else each)
+    return describe(folder, data.n_features, data.n_labels, data.label_names, data.skipped, data.columns)
+
+
+def _write_features(folder: Path, features: Rows, groups: Groups) -> None:
+    """The first row of each group."""
+    first = groups.first
+    if not isinstance(features, SparseRows):
+        with NpyAppender(folder / "features.npy", np.float32, features.shape[1]) as dense:
+            for start, stop in row_batches(len(first), _ROWS):
+                dense.append(features[first[start:stop]])
+        return
+    with _Sparse(folder, "features") as out:
+        for start, stop in row_batches(len(first), _ROWS):
+            part = features.take(first[start:stop])
+            out.append(np.diff(part.indptr), part.indices, part.values)
+
+
+def _write_labels(folder: Path, labels: SparseRows, groups: Groups, weights: DoubleArray) -> None:
+    """The labels of all rows of each group, each once, with the weighted sums of their values."""
+    with _Sparse(folder, "labels") as out:
+        for rows, lengths in groups.batches():
+            part = labels.take(rows)
+            per_row = np.diff(part.indptr)
+            group = np.repeat(np.repeat(np.arange(len(lengths)), lengths), per_row)
+            keys = group * labels.n_columns + part.indices
+            distinct, place = np.unique(keys, return_inverse=True)
+            sums = np.bincount(place, part.values * np.repeat(weights[rows], per_row), len(distinct))
+            kept = distinct[sums > 0]  # what rows of weight 0 have is no label
+            counts = np.bincount(kept // labels.n_columns, minlength=len(lengths))
+            out.append(counts, kept % labels.n_columns, sums[sums > 0])
+
+
+class _Sparse:
+    """The three arrays of sparse rows, written some rows at a time."""
+
+    def __init__(self, folder: Path, part: str) -> None:
+        self._files, self._done = ExitStack(), 0
+        types = {"indptr": np.int64, "indices": np.int32, "values": np.float32}
+        self._out = {
+            name: self._files.enter_context(NpyAppender(folder / f"{part}-{name}.npy", dtype))
+            for name, dtype in types.items()
+        }
+        self._out["indptr"].append(np.zeros(1, np.int64))
+
+    def append(self, lengths: IntArray, indices: AnyArray, values: AnyArray) -> None:
+        """Add rows."""
+        self._out["indptr"].append(self._done + np.cumsum(lengths))
+        self._out["indices"].append(indices)
+        self._out["values"].append(values)
+        self._done += len(indices)
+
+    def __enter__(self) -> _Sparse:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._files.__exit__(*error)  # type: ignore[arg-type]
