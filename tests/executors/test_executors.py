@@ -9,6 +9,8 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import closing
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,11 @@ def double(number: int) -> int:
 
 def fail(number: int) -> int:
     raise ValueError(f"number {number} is not to my taste")
+
+
+def wait(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
 
 
 def die(number: int) -> int:
@@ -46,9 +53,28 @@ class TestEveryExecutor:
             list(executor.run(fail, [1]))
 
 
+@pytest.mark.parametrize("executor", EXECUTORS, ids=lambda executor: type(executor).__name__)
+class TestInOrder:
+    def test_gives_results_in_the_order_of_specs(self, executor: LocalExecutor | PoolExecutor) -> None:
+        assert list(executor.in_order(wait, [0.3, 0.0, 0.1])) == [0.3, 0.0, 0.1]
+        assert list(executor.in_order(double, [])) == []
+
+    def test_asks_for_few_specs_ahead(self, executor: LocalExecutor | PoolExecutor) -> None:
+        asked = count()
+        with closing(executor.in_order(double, asked)) as results:
+            assert list(islice(results, 20)) == [2 * number for number in range(20)]
+        assert next(asked) <= 20 + executor.workers + 1
+
+    def test_raises_what_the_task_raises(self, executor: LocalExecutor | PoolExecutor) -> None:
+        with pytest.raises(ValueError, match="not to my taste"):
+            list(executor.in_order(fail, count()))
+
+
 def test_pool_says_when_a_worker_dies() -> None:
-    with pytest.raises(WorkerDied, match="run the same command again"):
+    with pytest.raises(WorkerDied, match="What was finished is kept; run the same command again"):
         list(PoolExecutor(2).run(die, [1, 2]))
+    with pytest.raises(WorkerDied, match=r"ran out of memory\. Run the same command again"):
+        list(PoolExecutor(2).in_order(die, [1, 2]))
 
 
 def test_pool_works_from_an_unguarded_script(tmp_path: Path) -> None:
@@ -86,11 +112,6 @@ class TestBoard:
         pickle.loads(pickle.dumps(board)).stop()
         assert board.should_stop()
         board.close()
-
-
-def wait(seconds: float) -> float:
-    time.sleep(seconds)
-    return seconds
 
 
 def test_pool_gives_results_as_they_come() -> None:

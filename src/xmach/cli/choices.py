@@ -20,6 +20,17 @@ class Format(StrEnum):
     parquet = "parquet"
 
 
+class ShopFormat(StrEnum):
+    """The formats of a made-up shop's queries."""
+
+    jsonl = "jsonl"
+    csv = "csv"
+    tsv = "tsv"
+    parquet = "parquet"
+    xmc = "xmc"
+    sparse = "sparse"
+
+
 class OnError(StrEnum):
     """What to do about a bad row."""
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from xmach.cli.arguments import JsonOption
+from xmach.cli.choices import ShopFormat
 from xmach.cli.progress import Meter
+from xmach.errors import ParameterError
 
 if TYPE_CHECKING:
-    from xmach.synthetic import Query
+    from xmach.cli.shop_files import ShopRecipe
+    from xmach.executors import LocalExecutor, PoolExecutor
+    from xmach.synthetic import Period, ShopStatistics
 
 synth = typer.Typer(help="Make data sets.", no_args_is_help=True)
-_TITLES = 100_000  # written at a time
+_SUMMARY = "shop.json"
 
 
 @synth.callback()
@@ -25,61 +31,102 @@ def about() -> None:
 
 @synth.command()
 def shop(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.", show_default=False)],
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the files go.")] = None,
     queries: Annotated[int, typer.Option(min=1, help="Training queries.")] = 60_000,
     products: Annotated[int, typer.Option(min=1, help="Products.")] = 20_000,
     test_queries: Annotated[int, typer.Option(min=1, help="Queries of the later test period.")] = 5_000,
     seed: Annotated[int, typer.Option(help="Same seed, same shop.")] = 0,
+    format: Annotated[
+        str, typer.Option("--format", help="Some of jsonl, csv, tsv, parquet, xmc, sparse, divided by commas.")
+    ] = "jsonl,xmc",
+    titles: Annotated[bool, typer.Option(help="Write products.tsv, too.")] = True,
+    statistics: Annotated[bool, typer.Option("--statistics", help="Only say what the shop is like.")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one a core.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files of a shop that is there.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a shop: queries, what was bought after them, and a later test period.
 
-    Writes products.tsv (id, title); train.jsonl and test.jsonl (query, products, purchases, sessions, seen); and
-    train.xmc.txt and test.xmc.txt, for `xmach train`: the texts as hashed features, the products as labels, without
-    the counts of purchases and sessions, which that format has no place for.
+    Writes products.tsv (id, title), and train and test in each format. jsonl, csv, tsv and parquet have query,
+    products, purchases (how often each was bought), sessions, and for the test period seen (clicked, not bought). xmc
+    has the texts as hashed features and the products as labels, but no place for purchases and sessions; sparse
+    (Parquet) has them, too. shop.json says what all is like. Nothing is there before all is whole.
     """
-    from xmach.synthetic import Period, Shop, ShopStatistics
-    from xmach.types import row_batches
+    from xmach.cli.shop_files import ShopRecipe
 
-    made = Shop(products, seed)
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / "products.tsv").open("w", encoding="utf-8") as file:
-        for start, stop in row_batches(products, _TITLES):
-            file.writelines(f"{start + i}\t{title}\n" for i, title in enumerate(made.titles(start, stop)))
-    periods: list[tuple[Period, int]] = [("train", queries), ("test", test_queries)]
-    for period, count in periods:
-        with Meter(f"making {period} queries", "queries") as meter:
-            written = _written(made.queries(count, period), out / period, count, products, meter)
-            statistics = ShopStatistics.of(written, products)
-        typer.echo(f"{period}\n{statistics.table()}")
-
-
-def _written(
-    chunks: Iterable[list[Query]], base: Path, n_queries: int, n_products: int, meter: Meter
-) -> Iterator[list[Query]]:
-    """The chunks, each written as JSON lines and as XMC rows when it has passed."""
-    from xmach.data.xmc_writer import xmc_lines
-    from xmach.features import HashedText
-    from xmach.synthetic import purchase_rows
-
-    text, done = HashedText(), 0
-    with (
-        base.with_suffix(".jsonl").open("w", encoding="utf-8") as lines,
-        base.with_suffix(".xmc.txt").open("w") as rows,
-    ):
-        rows.write(f"{n_queries} {text.n_features} {n_products}\n")
-        for chunk in chunks:
-            for query in chunk:
-                lines.write(json.dumps(_record(query), ensure_ascii=False) + "\n")
-            rows.writelines(
-                xmc_lines(text.transform([query.text for query in chunk]), purchase_rows(chunk, n_products))
-            )
-            done += len(chunk)
-            meter.update(done, n_queries)
-            yield chunk
+    if statistics == (out is not None):
+        raise ParameterError("give either --out, a folder for the files, or --statistics, which writes none")
+    formats = () if statistics else _formats(format)
+    recipe = ShopRecipe(products, queries, test_queries, seed, formats, titles and not statistics)
+    if out is not None:
+        _claim(out, recipe, overwrite)
+    result = _make(recipe, out, workers)
+    if as_json:
+        typer.echo(json.dumps({period: each.to_dict() for period, each in result.items()}))
+    else:
+        typer.echo("\n".join(f"{period}\n{each.table(period)}" for period, each in result.items()))
 
 
-def _record(query: Query) -> dict[str, object]:
-    """A query as one JSON line; only the test period has products that were seen and not bought."""
-    record = query._asdict()
-    record = {"query": record.pop("text"), **record}
-    return record if query.seen else {name: value for name, value in record.items() if name != "seen"}
+def _formats(text: str) -> tuple[ShopFormat, ...]:
+    """`jsonl,xmc` as formats, each once."""
+    known = [each.value for each in ShopFormat]
+    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if name not in known:
+            raise ParameterError(f"--format: {name!r} is none of {', '.join(known)}")
+    return tuple(ShopFormat(name) for name in names)
+
+
+def _claim(folder: Path, recipe: ShopRecipe, overwrite: bool) -> None:
+    """Make the folder; refuse one with files that this would replace."""
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"--out: {folder} is a file; name a folder")
+    there = [folder / name for name in (*recipe.names(), _SUMMARY) if (folder / name).exists()]
+    if there and not overwrite:
+        raise ParameterError(f"--out: {there[0]} is there already; name another folder, or say --overwrite")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _make(recipe: ShopRecipe, folder: Path | None, workers: int) -> dict[Period, ShopStatistics]:
+    """Make all parts, write them where there is a folder, and count them."""
+    from xmach.cli.shop_files import make_part, open_shop_files
+    from xmach.data.whole_files import whole_file
+    from xmach.synthetic import ShopTally
+
+    train = ShopTally(recipe.products)
+    tallies: dict[str, ShopTally] = {"train": train, "test": ShopTally(recipe.products, before=train)}
+    with ExitStack() as stack:  # left, it gives the files their names, the summary's the last; the workers end first
+        summary = None if folder is None else stack.enter_context(whole_file(folder / _SUMMARY))
+        writers = {} if folder is None else open_shop_files(stack, folder, recipe)
+        made = stack.enter_context(closing(_executor(recipe, workers).in_order(make_part, recipe.parts())))
+        for kind, parts in groupby(made, key=lambda part: part.kind):
+            done, total = 0, recipe.size(kind)
+            with Meter("writing titles" if kind == "titles" else f"making {kind} queries", "rows") as meter:
+                meter.update(done, total)
+                for part in parts:
+                    for write in writers.get(kind, ()):
+                        write(part)
+                    if part.block is not None:
+                        tallies[kind].add(part.block)
+                    done += part.size
+                    meter.update(done, total)
+        result: dict[Period, ShopStatistics] = {"train": train.statistics(), "test": tallies["test"].statistics()}
+        if summary is not None:
+            summary.write_text(json.dumps(_summary(recipe, result), indent=1) + "\n", encoding="utf-8")
+    return result
+
+
+def _executor(recipe: ShopRecipe, workers: int) -> LocalExecutor | PoolExecutor:
+    """Processes, where there is work enough for several."""
+    from xmach.executors import LocalExecutor, PoolExecutor
+    from xmach.planning.machine import usable_cores
+
+    workers = min(workers or usable_cores(), sum(1 for _ in recipe.parts()))
+    return PoolExecutor(workers) if workers > 1 else LocalExecutor()
+
+
+def _summary(recipe: ShopRecipe, result: dict[Period, ShopStatistics]) -> dict[str, object]:
+    """What the files are and what is in them."""
+    sizes = {"products": recipe.products, "queries": recipe.queries, "test_queries": recipe.test_queries}
+    figures = {period: each.to_dict() for period, each in result.items()}
+    return {**sizes, "seed": recipe.seed, "files": recipe.names(), "statistics": figures}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -15,11 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from xmach.data.json_texts import json_texts, json_values, text_bytes
 from xmach.data.whole_files import whole_file
 from xmach.errors import ParameterError
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK
-
-_ESCAPED = r'["\\\x00-\x1f]'  # what JSON does not have as it is in a text
 
 
 class Answers(Protocol):
@@ -68,29 +66,22 @@ class _JsonLines:
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: json.dumps makes one a call
 
     def write(self, rows: IntArray | range, best: TopK) -> None:
         there = best.ids >= 0  # (n, k)
         numbers = pa.array(np.asarray(rows, np.int64)).cast(pa.string())
-        labels, scores = self._quoted(_typed(best.labels[there])), _numbers(best.scores[there])
+        labels, scores = _quoted(_typed(best.labels[there])), _numbers(best.scores[there])
         lists = [pc.binary_join(_lists(there, values), ", ") for values in (labels, scores)]
         texts = ['{"row": ', numbers, ', "labels": [', lists[0], '], "scores": [', lists[1], "]}\n", ""]
         lines = pc.binary_join_element_wise(*texts)
-        if len(lines):
-            self._file.write(lines.buffers()[2].to_pybytes().decode())  # the texts of all lines, one after the other
+        self._file.write(text_bytes(lines).decode())
 
-    def _quoted(self, labels: pa.Array) -> pa.Array:
-        """Labels as JSON has them."""
-        if pa.types.is_integer(labels.type):
-            return labels.cast(pa.string())
-        if not pa.types.is_string(labels.type):
-            return self._encoded(labels)
-        quoted, escaped = pc.binary_join_element_wise('"', labels, '"', ""), pc.match_substring_regex(labels, _ESCAPED)
-        return pc.replace_with_mask(quoted, escaped, self._encoded(labels.filter(escaped)))
 
-    def _encoded(self, labels: pa.Array) -> pa.Array:
-        return pa.array([self._encode(label) for label in labels.to_pylist()], pa.string())
+def _quoted(labels: pa.Array) -> pa.Array:
+    """Labels as JSON has them."""
+    if pa.types.is_integer(labels.type):
+        return labels.cast(pa.string())
+    return json_texts(labels) if pa.types.is_string(labels.type) else json_values(labels)
 
 
 class _Parquet:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +23,6 @@ _CHECK_ROWS = 1 << 20
 
 def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     """Write Parquet that reads back as the same dataset, names, counts and weights included; all of it or nothing."""
-    import pyarrow.parquet as pq  # here: 70 ms and megabytes that no other use of this room needs
-
     names = None if dataset.label_names is None else tuple(dataset.label_names)
     if names is not None and len(set(names)) != len(names):
         raise InputError("two labels have the same name; in a file they could not be told apart")
@@ -34,16 +34,21 @@ def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
         weights=dataset.weights is not None,
         label_names=names,
     )
-    schema = sizes.schema()
     target = Path(path)
-    name_array = None if names is None else pa.array(names, pa.string())
-    with (
-        file_errors(target),
-        whole_file(target) as temporary,
-        pq.ParquetWriter(temporary, schema, write_page_checksum=True) as writer,
-    ):
+    with file_errors(target), whole_file(target) as temporary, open_rows(temporary, sizes) as write:
         for start, stop in row_batches(dataset.n_rows, _rows_in_a_group(dataset)):
-            writer.write_table(_table(dataset.slice(start, stop), schema, name_array))
+            write(dataset.slice(start, stop))
+
+
+@contextmanager
+def open_rows(path: Path, sizes: own.Sizes) -> Iterator[Callable[[Dataset], None]]:
+    """A function that writes some rows of a dataset of these sizes; what it leaves is a file once this has ended."""
+    import pyarrow.parquet as pq  # here: 70 ms and megabytes that no other use of this room needs
+
+    schema = sizes.schema()
+    names = None if sizes.label_names is None else pa.array(sizes.label_names, pa.string())
+    with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
+        yield lambda part: writer.write_table(_table(part, schema, names))
         writer.add_key_value_metadata(sizes.to_metadata())
 
 

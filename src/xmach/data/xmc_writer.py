@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xmach.data.dataset import Dataset
+from xmach.data.json_texts import text_bytes
 from xmach.data.lines import file_errors
 from xmach.errors import InputError
-from xmach.types import SparseRows, row_batches
+from xmach.types import IntArray, SparseRows, row_batches
 
 _ROWS = 4096
 
@@ -26,21 +28,28 @@ def write_xmc(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     empty = np.flatnonzero((np.diff(features.indptr) == 0) & (np.diff(labels.indptr) == 0))
     if len(empty):
         raise InputError(f"row {empty[0]} has neither labels nor features: a blank line in the XMC format is no row")
-    with file_errors(path), Path(path).open("w", encoding="ascii", newline="\n") as file:
-        file.write(f"{dataset.n_rows} {dataset.n_features} {dataset.n_labels}\n")
+    with file_errors(path), Path(path).open("wb") as file:
+        file.write(xmc_header(dataset.n_rows, dataset.n_features, dataset.n_labels))
         for start, stop in row_batches(dataset.n_rows, _ROWS):
-            file.writelines(xmc_lines(features.slice(start, stop), labels.slice(start, stop)))
+            file.write(xmc_text(features.slice(start, stop), labels.slice(start, stop)))
 
 
-def xmc_lines(features: SparseRows, labels: SparseRows) -> list[str]:
+def xmc_header(n_rows: int, n_features: int, n_labels: int) -> bytes:
+    """The first line of the format."""
+    return f"{n_rows} {n_features} {n_labels}\n".encode()
+
+
+def xmc_text(features: SparseRows, labels: SparseRows) -> bytes:
     """Rows of sparse features and labels as lines of the format."""
     # Arrow writes the shortest decimal that is nearest to this float32 and to no other.
-    values = pa.array(features.values).cast(pa.string()).to_pylist()
-    tokens = [f"{index}:{value}" for index, value in zip(features.indices.tolist(), values, strict=True)]
-    names = [str(label) for label in labels.indices.tolist()]
-    lines = []
-    for row in range(features.n_rows):
-        first, last = features.indptr[row : row + 2]
-        row_labels = ",".join(names[labels.indptr[row] : labels.indptr[row + 1]])
-        lines.append(" ".join([row_labels, *tokens[first:last]]) + "\n")
-    return lines
+    columns, values = (pa.array(each).cast(pa.string()) for each in (features.indices, features.values))
+    tokens = pc.binary_join_element_wise(" ", columns, ":", values, "")
+    names = pa.array(labels.indices).cast(pa.string())
+    return text_bytes(
+        pc.binary_join_element_wise(_joined(labels.indptr, names, ","), _joined(features.indptr, tokens, ""), "\n", "")
+    )
+
+
+def _joined(indptr: IntArray, texts: pa.Array, separator: str) -> pa.Array:
+    """The texts of each row as one."""
+    return pc.binary_join(pa.ListArray.from_arrays(pa.array(np.asarray(indptr, np.int32)), texts), separator)

@@ -6,8 +6,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import as_completed
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -32,21 +33,40 @@ class PoolExecutor:
         """The result of each spec as it comes, in the order of completion; the first failure ends the run."""
         if not specs:
             return
-        pool = ProcessPoolExecutor(
-            max_workers=min(self.workers, len(specs)), initializer=_prepare_worker, initargs=(os.getpid(),)
-        )
-        try:
+        again = "What was finished is kept; run the same command again to go on, with fewer workers if memory is short."
+        with _pool(min(self.workers, len(specs)), again) as pool:
             with _polite_signals_blocked():  # workers are started here and inherit it
                 futures = [pool.submit(task, spec) for spec in specs]
             for future in as_completed(futures):
                 yield future.result()
-        except BrokenProcessPool as error:
-            raise WorkerDied(
-                "a worker process ended in the middle of its work: it was killed, or the machine ran out of memory. "
-                "What was finished is kept; run the same command again to go on, with fewer workers if memory is short."
-            ) from error
-        finally:
-            pool.shutdown(wait=True, kill_workers=True)
+
+    def in_order(self, task: Callable[[S], T], specs: Iterable[S]) -> Generator[T]:
+        """The result of each spec, in the order of the specs.
+
+        Few are under way or waiting to be taken at a time: results may be large, and specs as many as one likes.
+        """
+        with _pool(self.workers, "Run the same command again, with fewer workers if memory is short.") as pool:
+            waiting: deque[Future[T]] = deque()
+            for spec in specs:
+                with _polite_signals_blocked():
+                    waiting.append(pool.submit(task, spec))
+                if len(waiting) > self.workers:  # one ahead: no worker waits while a result is taken
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+
+@contextmanager
+def _pool(workers: int, advice: str) -> Iterator[ProcessPoolExecutor]:
+    """So many processes, none of them left in the end."""
+    pool = ProcessPoolExecutor(max_workers=workers, initializer=_prepare_worker, initargs=(os.getpid(),))
+    try:
+        yield pool
+    except BrokenProcessPool as error:
+        reason = "it was killed, or the machine ran out of memory"
+        raise WorkerDied(f"a worker process ended in the middle of its work: {reason}. {advice}") from error
+    finally:
+        pool.shutdown(wait=True, kill_workers=True)
 
 
 @contextmanager

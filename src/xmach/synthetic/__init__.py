@@ -1,8 +1,19 @@
 """A synthetic product search: products with titles, and queries with what was bought after them."""
 
+from xmach.synthetic.block import Period, Query, QueryBlock
 from xmach.synthetic.rows import purchase_rows
 from xmach.synthetic.settings import ShopSettings
-from xmach.synthetic.shop import Period, Product, Query, Shop
-from xmach.synthetic.statistics import ShopStatistics
+from xmach.synthetic.shop import Product, Shop
+from xmach.synthetic.statistics import ShopStatistics, ShopTally
 
-__all__ = ["Period", "Product", "Query", "Shop", "ShopSettings", "ShopStatistics", "purchase_rows"]
+__all__ = [
+    "Period",
+    "Product",
+    "Query",
+    "QueryBlock",
+    "Shop",
+    "ShopSettings",
+    "ShopStatistics",
+    "ShopTally",
+    "purchase_rows",
+]

@@ -59,15 +59,15 @@ class Catalogue:
         """The cell of each slot."""
         return np.searchsorted(self.layout.cell_first, slots, side="right").astype(np.int64) - 1
 
-    def place(self, slots: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """The cell of each slot, its line within the cell, and its place in the line."""
-        cells = self.cells(slots)
+    def place(self, slots: IntArray, cells: IntArray | None = None) -> tuple[IntArray, IntArray, IntArray]:
+        """The cell of each slot (given where it is known), its line within the cell, and its place in the line."""
+        cells = self.cells(slots) if cells is None else cells
         lines, places = np.divmod(slots - self.layout.cell_first[cells], self.line_size[self.layout.cell_type[cells]])
         return cells, lines, places
 
-    def facets(self, slots: IntArray) -> Facets:
-        """What stands in each slot."""
-        cells, lines, places = self.place(slots)
+    def facets(self, slots: IntArray, cells: IntArray | None = None) -> Facets:
+        """What stands in each slot; the cells of the slots may be given."""
+        cells, lines, places = self.place(slots, cells)
         types = self.layout.cell_type[cells]
         line_hashes = mix(slots - places, self._line_key)
         widths = self._widths[types, 0]

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xmach._kernels.wording import BRAND, MODEL, SERIES, TYPE, VALUES
 from xmach.synthetic.catalogue import N_ATTRIBUTES, Catalogue, Facets
 from xmach.synthetic.popularity import Popularity, When
 from xmach.synthetic.settings import ShopSettings
 from xmach.types import BoolArray, DoubleArray, IntArray
-
-TYPE, BRAND, SERIES, MODEL, VALUES = range(5)  # columns of what a query mentions; VALUES and on: one an attribute
 
 # How often each column is mentioned in a broad, a middling and a narrow query.
 _MENTION = np.array(
@@ -59,38 +58,51 @@ class Demand:
         wanted = self._catalogue.facets(slots)
         level = np.searchsorted(_LEVELS, rng.random(n), side="right")
         mentioned = _mention(wanted, level, rng)
-        candidates = self._candidates(slots, mentioned, when, _CANDIDATES[period], rng)
-        weights = self._relevance(wanted, mentioned, candidates)  # (n, candidates)
-        bought = _buy(candidates, weights, rng)
-        seen = _look(candidates, weights, rng) if late else candidates[:, :0]
+        chances = rng.random((n, _CANDIDATES[period])), rng.random((n, _CANDIDATES[period], 2))
+        extra = np.minimum((1 - rng.random(n)) ** -0.9 - 1, _MOST_EXTRA).astype(np.int64)  # a long tail
+        drawn = rng.random((n, _MOST_EXTRA))
+        # More than half of the searches end with one purchase: what else they might have found is not worked out.
+        some = np.arange(n) if late else np.flatnonzero(extra)
+        candidates, weights = self._found(
+            slots[some], mentioned[some], when.at(some), *[each[some] for each in chances]
+        )
+        bought = np.full((n, 1 + _MOST_EXTRA), -1)
+        bought[:, 0] = slots
+        bought[some, 1:] = _buy(candidates, weights, extra[some], drawn[some])
+        seen = _look(candidates, weights, rng) if late else np.empty((n, 0), np.int64)
         mean = self._settings.seen_per_query
         n_seen = mean // 3 + (rng.random(n) * (2 * (mean - mean // 3) + 1)).astype(np.int64)
         visits = _SESSIONS[level] * ((1 - rng.random(n)) ** -0.8 - 1)  # Zipf-like: most queries come up once or twice
         sessions = (bought >= 0).sum(axis=1) + np.minimum(visits, 1e6).astype(np.int64)
         return Events(wanted, mentioned, bought, seen, n_seen, sessions)
 
-    def _candidates(
-        self, slots: IntArray, mentioned: BoolArray, when: When, width: int, rng: np.random.Generator
-    ) -> IntArray:
-        """(n, width) slots of the wanted type, by popularity: the wanted one, then ever further from it."""
-        n = len(slots)
+    def _found(
+        self, slots: IntArray, mentioned: BoolArray, when: When, elsewhere: DoubleArray, chances: DoubleArray
+    ) -> tuple[IntArray, DoubleArray]:
+        """(n, width) slots of the wanted type, by popularity, and their weights.
+
+        The wanted one comes first, then others that are ever further from it.
+        """
+        n, width = elsewhere.shape
         row = np.repeat(np.arange(n), width)
         far = np.tile(np.arange(width) / width, n)
-        cells = self._catalogue.cells(slots)[row]
-        elsewhere = self._popularity.cell_of_type(self._catalogue.layout.cell_type[cells], rng.random(n * width))
-        cells = np.where(mentioned[row, BRAND] & (far < 0.7), cells, elsewhere)
-        chances = rng.random((n * width, 2))
-        result = self._popularity.in_cell(cells, chances, when.at(row))
-        near = np.flatnonzero((far < 0.15) | (mentioned[row, SERIES] & (far < 0.35)))
-        result[near] = self._popularity.in_series(slots[row[near]], chances[near], when.at(row[near]))
-        candidates: IntArray = result.reshape(n, width)
-        candidates[:, 0] = slots
-        return candidates
+        pairs = chances.reshape(-1, 2)
+        own = self._catalogue.cells(slots)
+        cells = self._popularity.cell_of_type(self._catalogue.layout.cell_type[own[row]], elsewhere.ravel())
+        cells = np.where(mentioned[row, BRAND] & (far < 0.7), own[row], cells)
+        near = (far < 0.15) | (mentioned[row, SERIES] & (far < 0.35))
+        cells[near] = own[row[near]]
+        candidates = np.empty(n * width, np.int64)
+        candidates[near] = self._popularity.in_series(slots[row[near]], pairs[near], when.at(row[near]))
+        candidates[~near] = self._popularity.in_cell(cells[~near], pairs[~near], when.at(row[~near]))
+        candidates[::width], cells[::width] = slots, own
+        weights = self._relevance(slots, mentioned, candidates.reshape(n, width), cells.reshape(n, width))
+        return candidates.reshape(n, width), weights
 
-    def _relevance(self, wanted: Facets, mentioned: BoolArray, candidates: IntArray) -> DoubleArray:
+    def _relevance(self, slots: IntArray, mentioned: BoolArray, candidates: IntArray, cells: IntArray) -> DoubleArray:
         """(n, candidates) weights: 1 where all that is mentioned agrees."""
         n, width = candidates.shape
-        found = self._catalogue.facets(candidates.ravel())
+        wanted, found = self._catalogue.facets(slots), self._catalogue.facets(candidates.ravel(), cells.ravel())
         weights = np.ones((n, width))
         for column, tolerance in _TOLERANCE.items():
             one, other = _column(wanted, column), _column(found, column).reshape(n, width)
@@ -111,16 +123,15 @@ def _mention(wanted: Facets, level: IntArray, rng: np.random.Generator) -> BoolA
     return mentioned
 
 
-def _buy(candidates: IntArray, weights: DoubleArray, rng: np.random.Generator) -> IntArray:
-    """The wanted product, and with a long tail more purchases of the same query, by weight."""
-    n = len(candidates)
-    extra = np.minimum((1 - rng.random(n)) ** -0.9 - 1, _MOST_EXTRA).astype(np.int64)
+def _buy(candidates: IntArray, weights: DoubleArray, extra: IntArray, drawn: DoubleArray) -> IntArray:
+    """(n, _MOST_EXTRA): more purchases of the same query, so many as `extra` says, by weight; -1 beyond."""
     reached = np.cumsum(weights, axis=1)  # (n, candidates)
-    drawn = rng.random((n, _MOST_EXTRA)) * reached[:, -1:]
-    picks = (reached[:, None, :-1] <= drawn[:, :, None]).sum(axis=2)  # (n, _MOST_EXTRA)
-    more = np.take_along_axis(candidates, picks, axis=1)
-    more[np.arange(_MOST_EXTRA) >= extra[:, None]] = -1
-    return np.concatenate([candidates[:, :1], more], axis=1)
+    row, place = np.nonzero(np.arange(_MOST_EXTRA) < extra[:, None])
+    aims = drawn[row, place] * reached[row, -1]
+    picks = (reached[row, :-1] <= aims[:, None]).sum(axis=1)
+    more = np.full((len(candidates), _MOST_EXTRA), -1)
+    more[row, place] = candidates[row, picks]
+    return more
 
 
 def _look(candidates: IntArray, weights: DoubleArray, rng: np.random.Generator) -> IntArray:

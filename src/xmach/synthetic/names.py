@@ -11,7 +11,7 @@ from xmach.synthetic.randomness import Shuffle, key
 from xmach.types import IntArray
 
 # The five parts of a name, each a choice.
-_PARTS = (
+BRAND_PARTS = (
     (
         "b",
         "br",
@@ -41,7 +41,7 @@ _PARTS = (
     ("a", "e", "i", "o", "u", "ai", "ea", "io"),
     ("", "n", "r", "s", "x", "l", "ro", "ta", "ko", "via"),
 )
-N_BRAND_NAMES = prod(len(choices) for choices in _PARTS)
+N_BRAND_NAMES = prod(len(choices) for choices in BRAND_PARTS)
 
 _SERIES = """
 trail ridge summit harbor aurora nimbus comet vertex atlas ember willow falcon canyon orbit pulse drift terra
@@ -66,12 +66,17 @@ def _shuffle() -> Shuffle:
     return Shuffle(N_BRAND_NAMES, key("brand names"))
 
 
+def brand_digits(numbers: IntArray) -> IntArray:
+    """Numbers whose digits, the lowest first, choose the parts of brands' names; every brand has another one."""
+    return _shuffle().forward(numbers)
+
+
 def brand_names(numbers: IntArray) -> dict[int, str]:
-    """The names of brands, by their numbers 0..N_BRAND_NAMES-1; every brand has another one."""
+    """The names of brands, by their numbers 0..N_BRAND_NAMES-1."""
     distinct = np.unique(numbers)
     names = [""] * len(distinct)
-    rest = _shuffle().forward(distinct)
-    for choices in _PARTS:
+    rest = brand_digits(distinct)
+    for choices in BRAND_PARTS:
         rest, which = np.divmod(rest, len(choices))
         names = [name + choices[i] for name, i in zip(names, which.tolist(), strict=True)]
     return dict(zip(distinct.tolist(), [name.capitalize() for name in names], strict=True))

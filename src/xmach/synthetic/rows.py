@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xmach.synthetic.shop import Query
+from xmach.synthetic.block import Query
 from xmach.types import SparseRows
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
+from xmach._kernels.grouping import TextGroups
 from xmach.errors import InputError, ParameterError
+from xmach.synthetic.block import Period, Query, QueryBlock, Searches, add_up
 from xmach.synthetic.catalogue import Catalogue, attribute_values
-from xmach.synthetic.demand import Demand, Events
+from xmach.synthetic.demand import Demand
 from xmach.synthetic.departments import product_types
 from xmach.synthetic.names import brand_names
 from xmach.synthetic.popularity import Popularity
@@ -20,21 +20,9 @@ from xmach.synthetic.settings import ShopSettings
 from xmach.synthetic.wording import Wording
 from xmach.types import IntArray, row_batches
 
-Period: TypeAlias = Literal["train", "test"]
-
 _EVENTS = 4096  # searches drawn at a time
 _FEW_NEW = _EVENTS // 10  # where a draw adds fewer new texts than these, the shop has no more to give
 _MOST_PRODUCTS = 10**9
-
-
-class Query(NamedTuple):
-    """A query text with all that happened after it in a period."""
-
-    text: str
-    products: tuple[int, ...]  # bought, the most bought first
-    purchases: tuple[int, ...]  # how often each
-    sessions: int  # in which the query came up; at least the sum of the purchases
-    seen: tuple[int, ...]  # clicked and not bought; in the test period only
 
 
 class Product(NamedTuple):
@@ -48,16 +36,6 @@ class Product(NamedTuple):
     attributes: dict[str, str]
     popularity: float  # share of the training period's purchases, late releases aside
     released: float  # when it appears: 0 is the start of the training period, 1 its end
-
-
-@dataclass
-class _Row:
-    """A query text while its searches are added up."""
-
-    bought: Counter[int] = field(default_factory=Counter)
-    seen: dict[int, None] = field(default_factory=dict)  # in order of first sight
-    n_seen: int = 0
-    sessions: int = 0
 
 
 class Shop:
@@ -101,55 +79,56 @@ class Shop:
         Texts are unique within a chunk: equal ones are merged, their purchases and sessions added. Chunks do not know
         of each other, so that the commonest broad queries come up again in the next one.
         """
-        if period not in get_args(Period):
-            raise ParameterError(f"period must be one of {', '.join(get_args(Period))}; got {period!r}")
+        for block in self.blocks(n_queries, period):
+            yield block.queries()
+
+    def blocks(self, n_queries: int | None = None, period: Period = "train") -> Iterator[QueryBlock]:
+        """The same as arrays, which is faster."""
+        for number, size in self.chunks(n_queries, period):
+            yield self.block(number, size, period)
+
+    def chunks(self, n_queries: int | None = None, period: Period = "train") -> Iterator[tuple[int, int]]:
+        """The number and the size of each chunk of so many queries."""
+        _check_period(period)
         if n_queries is None:
             of_train = round(self.n_products * self.settings.queries_per_product)
             n_queries = max(1, of_train) if period == "train" else self.settings.test_queries
         if n_queries < 0:
             raise ParameterError(f"n_queries must be at least 0, got {n_queries}")
         for start, stop in row_batches(n_queries, self.settings.chunk_rows):
-            yield self._chunk(start // self.settings.chunk_rows, stop - start, period)
+            yield start // self.settings.chunk_rows, stop - start
+
+    def block(self, number: int, size: int, period: Period = "train") -> QueryBlock:
+        """One chunk as arrays, whichever process asks: searches are drawn until there are enough different texts."""
+        _check_period(period)
+        if size < 1:
+            raise ParameterError(f"size must be at least 1, got {size}")
+        rng = stream(self.seed, "queries", period, number)
+        wording = Wording(self.settings.typos)
+        groups = TextGroups(size + _EVENTS)
+        drawn: list[Searches] = []
+        while (before := len(groups)) < size:
+            events = self._demand.events(rng, _EVENTS, period)
+            rows = groups.rows(*wording.texts(events.wanted, events.mentioned, rng))
+            bought, seen = self._ids(events.bought), self._ids(events.seen)
+            drawn.append(Searches(rows, bought, seen, events.n_seen, events.sessions))
+            if len(groups) < min(size, before + _FEW_NEW):
+                raise ParameterError(
+                    f"a shop of {self.n_products} products has hardly more than {len(groups)} different queries; "
+                    f"ask for fewer than {size} at a time, or for more products"
+                )
+        return add_up(groups.first(size), Searches(*[np.concatenate(column) for column in zip(*drawn, strict=True)]))
 
     def _slots(self, start: int, stop: int) -> IntArray:
         return self._shuffle.backward(np.arange(start, stop, dtype=np.int64))
 
-    def _chunk(self, number: int, size: int, period: Period) -> list[Query]:
-        """One chunk: searches are drawn until there are enough different texts."""
-        rng = stream(self.seed, "queries", period, number)
-        wording = Wording(self.settings.typos)
-        rows: dict[str, _Row] = {}
-        while (before := len(rows)) < size:
-            events = self._demand.events(rng, _EVENTS, period)
-            self._merge(rows, wording.texts(events.wanted, events.mentioned, rng), events)
-            if len(rows) < min(size, before + _FEW_NEW):
-                raise ParameterError(
-                    f"a shop of {self.n_products} products has hardly more than {len(rows)} different queries; "
-                    f"ask for fewer than {size} at a time, or for more products"
-                )
-        return [_query(text, row) for text, row in list(rows.items())[:size]]
-
-    def _merge(self, rows: dict[str, _Row], texts: list[str], events: Events) -> None:
-        """Add searches to the rows of their texts."""
-        bought, seen = self._ids(events.bought), self._ids(events.seen)
-        for text, products, others, n_seen, sessions in zip(
-            texts, bought, seen, events.n_seen.tolist(), events.sessions.tolist(), strict=True
-        ):
-            row = rows.setdefault(text, _Row())
-            row.bought.update(products)
-            row.seen.update(dict.fromkeys(others))
-            row.n_seen = row.n_seen or n_seen
-            row.sessions += sessions
-
-    def _ids(self, slots: IntArray) -> list[list[int]]:
-        """Product ids of (n, m) slots, without the empty ones."""
-        there = slots >= 0
-        ids = self._shuffle.forward(slots[there]).tolist()
-        ends = np.cumsum(there.sum(axis=1)).tolist()
-        return [ids[start:stop] for start, stop in zip([0, *ends[:-1]], ends, strict=True)]
+    def _ids(self, slots: IntArray) -> IntArray:
+        """The product in each slot, -1 where there is none."""
+        products = slots.copy()
+        products[slots >= 0] = self._shuffle.forward(slots[slots >= 0])
+        return products
 
 
-def _query(text: str, row: _Row) -> Query:
-    ranked = sorted(row.bought.items(), key=lambda item: (-item[1], item[0]))
-    seen = [product for product in row.seen if product not in row.bought][: row.n_seen]
-    return Query(text, tuple(p for p, _ in ranked), tuple(n for _, n in ranked), row.sessions, tuple(seen))
+def _check_period(period: str) -> None:
+    if period not in get_args(Period):
+        raise ParameterError(f"period must be one of {', '.join(get_args(Period))}; got {period!r}")

@@ -1,0 +1,27 @@
+"""Texts as JSON has them, an array at a time."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_ESCAPED = r'["\\\x00-\x1f]'  # what JSON does not have as it is in a text
+_encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: json.dumps makes one a call
+
+
+def json_texts(texts: pa.Array) -> pa.Array:
+    """Each text in quotes; only what needs it is escaped."""
+    quoted, escaped = pc.binary_join_element_wise('"', texts, '"', ""), pc.match_substring_regex(texts, _ESCAPED)
+    return pc.replace_with_mask(quoted, escaped, json_values(texts.filter(escaped)))
+
+
+def json_values(values: pa.Array) -> pa.Array:
+    """Each value as JSON, one at a time."""
+    return pa.array([_encode(value) for value in values.to_pylist()], pa.string())
+
+
+def text_bytes(texts: pa.Array) -> bytes:
+    """All texts of a new array, one after the other."""
+    return bytes(texts.buffers()[2].to_pybytes()) if len(texts) else b""

@@ -1,0 +1,128 @@
+"""A chunk of queries as arrays: what searches for one text led to, added up."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from xmach.types import AnyArray, IntArray, SparseRows
+
+Period: TypeAlias = Literal["train", "test"]
+
+
+class Query(NamedTuple):
+    """A query text with all that happened after it in a period."""
+
+    text: str
+    products: tuple[int, ...]  # bought, the most bought first
+    purchases: tuple[int, ...]  # how often each
+    sessions: int  # in which the query came up; at least the sum of the purchases
+    seen: tuple[int, ...]  # clicked and not bought; in the test period only
+
+
+class QueryBlock(NamedTuple):
+    """n queries, their lists one after the other; rows of a list are `first[i]:first[i + 1]`."""
+
+    text_data: AnyArray  # (bytes,) uint8, ASCII
+    text_first: IntArray  # (n + 1,)
+    text_hashes: AnyArray  # (n,) uint64: equal texts of other blocks have the same
+    bought_first: IntArray  # (n + 1,)
+    products: IntArray  # the most bought of a query first, equal ones by id
+    purchases: IntArray
+    sessions: IntArray  # (n,)
+    seen_first: IntArray  # (n + 1,)
+    seen: IntArray
+
+    @property
+    def n_queries(self) -> int:
+        """n."""
+        return len(self.sessions)
+
+    @classmethod
+    def empty(cls) -> QueryBlock:
+        """No queries."""
+        none, zero = np.empty(0, np.int64), np.zeros(1, np.int64)
+        return cls(np.empty(0, np.uint8), zero, np.empty(0, np.uint64), zero, none, none, none, zero, none)
+
+    def texts(self) -> list[str]:
+        """The text of each query."""
+        whole = self.text_data.tobytes().decode("ascii")
+        return [whole[start:stop] for start, stop in pairwise(self.text_first.tolist())]
+
+    def queries(self) -> list[Query]:
+        """One by one."""
+        products, purchases = _tuples(self.bought_first, self.products), _tuples(self.bought_first, self.purchases)
+        columns = self.texts(), products, purchases, self.sessions.tolist(), _tuples(self.seen_first, self.seen)
+        return [Query(*each) for each in zip(*columns, strict=True)]
+
+    def labels(self, n_products: int) -> SparseRows:
+        """One row a query, the products bought with how often each, (n, K)."""
+        row = np.repeat(np.arange(self.n_queries), np.diff(self.bought_first))
+        order = np.argsort(row * n_products + self.products, kind="stable")
+        values = self.purchases[order].astype(np.float32)
+        return SparseRows(self.bought_first, self.products[order].astype(np.int32), values, n_products)
+
+
+class Searches(NamedTuple):
+    """Searches with the query that each belongs to; lists as (n, m) products, -1 where there are fewer."""
+
+    row: IntArray
+    bought: IntArray
+    seen: IntArray
+    n_seen: IntArray
+    sessions: IntArray
+
+
+def add_up(texts: tuple[AnyArray, IntArray, AnyArray], searches: Searches) -> QueryBlock:
+    """The queries of these texts (bytes, ends, hashes); searches of later rows are left out."""
+    data, ends, hashes = texts
+    n = len(ends)
+    searches = Searches(*[column[searches.row < n] for column in searches])
+    bought, count = np.unique(_pairs(searches.row, searches.bought), return_counts=True)
+    owner, product = np.divmod(bought, _WIDE)
+    most = int(count.max(initial=0)) + 1
+    order = np.argsort(owner * most + most - count, kind="stable")
+    seen = _first_seen(searches, n, bought)
+    sessions = np.bincount(searches.row, searches.sessions, n).astype(np.int64)  # exact below 2^53
+    return QueryBlock(
+        data, np.concatenate([np.zeros(1, np.int64), ends]), hashes, _firsts(owner, n), product[order], count[order],
+        sessions, _firsts(seen // _WIDE, n), seen % _WIDE,
+    )  # fmt: skip
+
+
+_WIDE = 1 << 32  # a pair of row and product is one number: row * _WIDE + product
+
+
+def _pairs(row: IntArray, products: IntArray) -> IntArray:
+    """Row and product of each entry of (n, m) products that is there."""
+    there = products >= 0
+    return np.repeat(row, there.sum(axis=1)) * _WIDE + products[there]
+
+
+def _first_seen(searches: Searches, n: int, bought: IntArray) -> IntArray:
+    """Row and product of what was seen and never bought: in order of first sight, so many as the first search says."""
+    pairs = _pairs(searches.row, searches.seen)
+    distinct, first = np.unique(pairs, return_index=True)
+    first = first[~np.isin(distinct, bought, assume_unique=True)]
+    pairs = pairs[np.sort(first)]
+    pairs = pairs[np.argsort(pairs // _WIDE, kind="stable")]
+    owner = pairs // _WIDE
+    says = np.flatnonzero(searches.n_seen)
+    rows, of_row = np.unique(searches.row[says], return_index=True)
+    most = np.zeros(n, np.int64)
+    most[rows] = searches.n_seen[says[of_row]]
+    rank = np.arange(len(pairs)) - _firsts(owner, n)[owner]
+    kept: IntArray = pairs[rank < most[owner]]
+    return kept
+
+
+def _firsts(owner: IntArray, n: int) -> IntArray:
+    """(n + 1,) where the entries of each row begin; they are in the order of rows."""
+    return np.searchsorted(owner, np.arange(n + 1)).astype(np.int64)
+
+
+def _tuples(first: IntArray, values: IntArray) -> list[tuple[int, ...]]:
+    flat = values.tolist()
+    return [tuple(flat[start:stop]) for start, stop in pairwise(first.tolist())]
