@@ -26,6 +26,9 @@ BENCHMARKS = {
     ),
     "training": Benchmark("benchmarks.training", 2, "a training step against the same network in PyTorch"),
     "text": Benchmark("benchmarks.text", 1, "text features against HashingVectorizer"),
+    "vocabulary": Benchmark(
+        "benchmarks.vocabulary", 1, "text by a learned vocabulary against plain hashing; what learning it takes"
+    ),
     "opening": Benchmark("benchmarks.opening", 2, "opening a 2 GB model: first answer, verification, private memory"),
     "scaling": Benchmark("benchmarks.scaling", 4, "time and memory against K, R, B, rows and workers"),
     "executors": Benchmark("benchmarks.executors", 2.5, "two workers against one: ratio of times, same bytes"),

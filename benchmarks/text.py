@@ -34,7 +34,7 @@ MOST_BYTES = 700_000
 def main() -> None:
     """Time both on real short texts and on made-up long ones."""
     results: list[dict[str, Any]] = []
-    sets = {name: _real(file) for name, file in FILES.items()} | {"made-up documents": _made_up()}
+    sets = {name: real_texts(file) for name, file in FILES.items()} | {"made-up documents": made_up()}
     for name, texts in sets.items():
         for kinds, ours in KINDS.items():
             results.append({"texts": name, "kinds": kinds} | _compare(texts, ours))
@@ -68,19 +68,19 @@ def _vectorizers(ours: HashedText) -> list[HashingVectorizer]:
     return [words, HashingVectorizer(analyzer="char_wb", ngram_range=(3, 3), **plain)] if ours.trigrams else [words]
 
 
-def _real(file: str) -> list[str]:
+def real_texts(file: str, most_bytes: int = MOST_BYTES) -> list[str]:
     """The texts at the beginning of a file."""
     texts, size = [], 0
     with gzip.open(data_folder() / file, "rt", encoding="utf-8") as lines:
         for line in lines:
             texts.append(line.rstrip("\n").split("\t")[1])
             size += len(texts[-1])
-            if size > MOST_BYTES:
+            if size > most_bytes:
                 break
     return texts
 
 
-def _made_up() -> list[str]:
+def made_up() -> list[str]:
     """Documents of 500 words, which follow Zipf's law and have 2 to 12 letters; some begin with a capital."""
     draw = np.random.default_rng(0)
     letters = np.array(list("etaoinshrdlcumwfgypbvkjxqz"))

@@ -9,7 +9,7 @@ from xmach.version import __version__
 
 if TYPE_CHECKING:
     from xmach.data import Dataset, read_dataset
-    from xmach.estimator import MACHClassifier
+    from xmach.estimator import MACHClassifier, TextVectorizer
     from xmach.predictor import Predictor
     from xmach.store import load
     from xmach.types import TopK
@@ -18,12 +18,13 @@ _HOMES = {
     "Dataset": "xmach.data",
     "MACHClassifier": "xmach.estimator",
     "Predictor": "xmach.predictor",
+    "TextVectorizer": "xmach.estimator",
     "TopK": "xmach.types",
     "load": "xmach.store",
     "read_dataset": "xmach.data",
 }
 
-__all__ = ["Dataset", "MACHClassifier", "Predictor", "TopK", "__version__", "load", "read_dataset"]
+__all__ = ["Dataset", "MACHClassifier", "Predictor", "TextVectorizer", "TopK", "__version__", "load", "read_dataset"]
 
 
 def __getattr__(name: str) -> Any:

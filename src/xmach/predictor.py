@@ -18,7 +18,7 @@ from xmach.data.arrays import as_rows, as_sparse_rows, check_columns
 from xmach.data.label_names import LabelNames, find_names
 from xmach.decoding import Candidates, Decoder
 from xmach.errors import InputError
-from xmach.features import HashedText, Scaler
+from xmach.features import Scaler
 from xmach.parameters import whole
 from xmach.planning import usable_cores
 from xmach.types import (
@@ -28,6 +28,7 @@ from xmach.types import (
     IntArray,
     Rows,
     SparseRows,
+    TextRows,
     TopK,
     check_k,
     row_batches,
@@ -47,7 +48,7 @@ class Predictor:
     scaler: Scaler
     label_counts: LabelCounts  # training rows of each label
     label_names: LabelNames | None = None  # (K,); None: labels are called by their ids
-    text: HashedText | None = None
+    text: TextRows | None = None
     estimator: str = "log"
     threshold: float | None = None  # the least score of a label that `predict` gives in the multilabel case
     multilabel: bool = False
@@ -203,12 +204,17 @@ def _linear_algebra() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def text_rows(X: Any, text: HashedText) -> SparseRows:
-    """Texts as rows of counts; only a plain sequence of str will do."""
+def text_list(X: Any) -> list[str]:
+    """Texts as a list; only a plain sequence of str will do."""
     if isinstance(X, str) or getattr(X, "ndim", 1) != 1:
         seen = "one text" if isinstance(X, str) else f"{type(X).__name__} of {X.ndim} dimensions"
         raise InputError(f"X must be a list of texts, got {seen}; put texts in a list, or choose one column")
-    rows = text.transform(X.to_pylist() if hasattr(X, "to_pylist") else list(X))  # Arrow's own strings are no str
+    return X.to_pylist() if hasattr(X, "to_pylist") else list(X)  # Arrow's own strings are no str
+
+
+def text_rows(X: Any, text: TextRows) -> SparseRows:
+    """Texts as rows."""
+    rows = text.transform(text_list(X))
     if rows.n_rows == 0:
         raise InputError("X has no text in it: Found array with 0 sample(s)")
     return rows

@@ -133,6 +133,9 @@ class TextRows(Protocol):
     def to_dict(self) -> dict[str, Any]:
         """The settings as JSON values: equal settings, equal rows."""
 
+    def arrays(self) -> dict[str, AnyArray]:
+        """What was learned from texts, as named arrays; nothing where nothing is."""
+
     def transform(self, texts: Sequence[str]) -> SparseRows:
         """One row a text."""
 

@@ -12,7 +12,8 @@ from sklearn.utils import murmurhash3_32
 
 from xmach._kernels.murmur import SLACK, murmur3_slow, murmur3_tagged, murmur3_trigram
 from xmach._kernels.tally import Counted, tally, tally_slow
-from xmach._kernels.text import MARK, OTHER, SINGLE, WORD, hash_texts, hash_texts_slow
+from xmach._kernels.text import hash_texts, hash_texts_slow
+from xmach._kernels.words import MARK, OTHER, SINGLE, WORD
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 ALPHABET = "aZ09_ .\né̀漢🀄ß" + "\U00020000"
@@ -51,8 +52,11 @@ def hashed(texts: list[str], wanted: tuple[bool, bool, bool], n_features: int) -
 
 
 def slowly_hashed(texts: list[str], wanted: tuple[bool, bool, bool], n_features: int) -> Rows:
-    words = [re.findall("[漢🀄\U00020000]|[aZ09_éß][aZ09_éß\u0300]*", text) for text in texts]
-    return hash_texts_slow(words, *wanted, n_features)
+    return hash_texts_slow([words_in(text) for text in texts], *wanted, n_features)
+
+
+def words_in(text: str) -> list[str]:
+    return re.findall("[漢🀄\U00020000]|[aZ09_éß][aZ09_éß\u0300]*", text)
 
 
 def assert_same(fast: Rows, slow: Rows) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.utils import murmurhash3_32
 
 from xmach.errors import InputError, ParameterError
-from xmach.features import HashedText, hashed
+from xmach.features import HashedText, blocks
 from xmach.features.words import words_of
 
 # A few characters, so that tokens meet; several scripts with their marks; whatever there is, lone surrogates included.
@@ -83,7 +83,7 @@ def test_types_and_an_empty_row_between_others() -> None:
 def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"word{i % 7} {'größer' if i % 10 == 0 else 'other'} {i}" for i in range(50)]
     whole = HashedText().transform(texts)
-    monkeypatch.setattr(hashed, "_BLOCK", 40)
+    monkeypatch.setattr(blocks, "_BLOCK", 40)
     parts = HashedText().transform(texts)
     np.testing.assert_array_equal(whole.indptr, parts.indptr)
     np.testing.assert_array_equal(whole.indices, parts.indices)

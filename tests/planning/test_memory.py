@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks import memory as bench
 
 from xmach import predictor
 from xmach._kernels.lists import make_scratch
+from xmach._kernels.lookup import table_places
 from xmach.decoding import decoder
 from xmach.errors import ParameterError
+from xmach.features import VocabularyText, learning
 from xmach.planning import DataSize, Shape, prediction_bytes, training_bytes, training_memory
 from xmach.planning import memory as module
 from xmach.planning.memory import DECODER_BYTES, LIBRARY_BYTES, PARENT_BYTES, POOL_BYTES, WORKER_BYTES, WRITER_BYTES
@@ -53,6 +57,39 @@ def test_validation_rows_cost_a_copy_and_all_models_in_the_end() -> None:
     many = Shape(700, 1000, (2000,), 30, 100)
     run = training_memory(many, DataSize(500, n_validation=50), 8)
     assert run.total == run.settling > many.model_bytes
+
+
+def test_a_vocabulary_is_kept_and_learning_it_is_a_peak() -> None:
+    plain, known = (DataSize(500, 20.0, source="text", vocabulary=n) for n in (0, 215_000))
+    kept = 8 * (215_000 + 2**19)  # keys, and a table that is at most half full
+    assert (known.vocabulary_bytes, plain.vocabulary_bytes, plain.learning_bytes) == (kept, 0, 0)
+    assert known.vocabulary_bytes == 8 * (215_000 + table_places(215_000))
+    assert training_bytes(SHAPE, known, 8) - training_bytes(SHAPE, plain, 8) == kept
+    assert prediction_bytes(SHAPE, known) - prediction_bytes(SHAPE, plain) == kept
+    assert known.learning_bytes == 80 * 500  # a distinct token in 20 values
+    many = DataSize(10**9, 20.0, source="text", vocabulary=215_000)
+    assert many.learning_bytes == 144 * module.HELD_TOKENS
+    assert module.HELD_TOKENS == learning.HELD_TOKENS
+    with pytest.raises(ParameterError, match="a vocabulary is of text, but source is 'numbers'"):
+        DataSize(vocabulary=5)
+
+
+def test_learning_a_vocabulary_stays_within_what_is_planned() -> None:
+    """A thousandth of the tokens that can be held, of a thousandth of the size; many times as many distinct ones."""
+    held, rng = 1 << 12, np.random.default_rng(0)
+    learner = VocabularyText(words=100, bigrams=100, trigrams=100).learner(held)
+    texts = [" ".join(map(str, rng.integers(0, 2**60, 200))) for _ in range(50)]
+    learner.add(texts[:1])
+    tracemalloc.start()
+    try:
+        for start in range(0, 50, 5):
+            learner.add(texts[start : start + 5])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert min(learner.slack[:2]) > 0
+    block = 40 * sum(len(text) for text in texts[:5])  # the tokens of a block: counted with the reading of text
+    assert peak < 144 * held + block
 
 
 def test_models_that_no_store_takes_are_held() -> None:

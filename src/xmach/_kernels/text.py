@@ -13,16 +13,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xmach._kernels._compile import kernel
-from xmach._kernels.murmur import SLACK, Byte, Word, murmur3_slow, murmur3_tagged, murmur3_trigram
+from xmach._kernels.murmur import SLACK, Word, murmur3_slow, murmur3_tagged, murmur3_trigram
 from xmach._kernels.tally import ZERO, Counted, tally, tally_slow
+from xmach._kernels.words import (
+    HASH,
+    LINE,
+    SPACE,
+    B,
+    C,
+    W,
+    copy_gram,
+    copy_words,
+    keep_last_word,
+    most_tokens,
+    width_of,
+)
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
-OTHER, MARK, WORD, SINGLE = range(4)  # a mark goes on with a word but begins none; a single is a word by itself
-
-_SPACE, _HASH = np.uint8(ord(" ")), np.uint8(ord("#"))
-_W, _B, _C = np.uint32(ord("w")), np.uint32(ord("b")), np.uint32(ord("c"))
-_LINE = 1 << 13  # bytes of words at a time, but for a longer word: what is hashed stays in the first cache
-_KEYS = 1 << 14  # keys sorted at a time: both arrays of them stay in the second cache
+KEYS = 1 << 14  # keys sorted at a time: both arrays of them stay in the second cache
 
 
 class Wanted(NamedTuple):
@@ -42,10 +50,9 @@ def hash_texts(
 
     Text r ends before byte `ends[r]`; `kinds` has the kind of every code point that occurs.
     """
-    # A text of n bytes has 3 (n + 1) / 2 tokens or less, and its line hardly more bytes: as `a b c` and `a漢a漢` have.
-    sizes = 3 * (np.diff(ends, prepend=0) + 1) // 2 + 2
+    sizes = most_tokens(ends)
     longest = int(sizes.max(initial=0))
-    room = max(_KEYS, min(longest, n_features)) + 3 * _LINE
+    room = max(KEYS, min(longest, n_features)) + 3 * LINE
     most = int(np.minimum(sizes, n_features).sum()) + room
     keys, spare = np.empty(room, np.uint64), np.empty(room, np.uint64)
     counted = Counted(np.zeros(len(ends), np.int64), np.empty(most, np.int32), np.empty(most, np.uint32))
@@ -73,18 +80,18 @@ def _hash_rows(
     i = at = done = first_row = ZERO
     for row in range(len(ends)):
         n = fresh = last = ZERO + 1  # where the line ends, its new words begin, its last word begins
-        line[0] = _SPACE
+        line[0] = SPACE
         while i < ends[row]:
-            i, n, ascii = _copy_words(data, i, ends[row], kinds, line, n)
+            i, n, ascii = copy_words(data, i, ends[row], kinds, line, n)
             todo = fresh
             while todo < n:
-                if at >= max(_KEYS, counted.lengths[first_row]):  # so many that merging them into the row pays
+                if at >= max(KEYS, counted.lengths[first_row]):  # so many that merging them into the row pays
                     done = tally(keys, spare, at, wanted.shift, first_row, counted, done)
                     at, first_row = ZERO, row
                 base = np.uint64(row - first_row) << np.uint64(wanted.shift)
                 if todo == fresh:
                     at, last = _hash_words(line, fresh, n, wanted, base, keys, at)
-                stop = min(todo + _LINE, n)
+                stop = min(todo + LINE, n)
                 if not wanted.trigrams:
                     todo = n
                 elif ascii:
@@ -93,57 +100,8 @@ def _hash_rows(
                 else:
                     at, todo = _hash_trigrams(line, todo, stop, wanted.modulus, base, keys, at)
             if i < ends[row]:
-                n = fresh = _keep_last_word(line, last, n)
+                n = fresh = keep_last_word(line, last, n)
     return at, first_row, done
-
-
-@kernel
-def _copy_words(data: AnyArray, i: int, end: int, kinds: AnyArray, line: AnyArray, n: int) -> tuple[int, int, bool]:
-    """Append words, a blank after each; where text and line are then, and whether the words are all ASCII."""
-    enough, ascii, inside = min(end, i + _LINE), True, False
-    while i < enough or (inside and i < end):
-        byte = data[i]
-        if byte < 128:  # no branch a letter: a blank is written over until a word has come
-            word = kinds[byte] == WORD
-            line[n] = byte if word else _SPACE
-            n += word | inside
-            inside = word
-            i += 1
-            continue
-        width, point = _code_point(data, i)
-        kind = kinds[point]
-        if inside and kind in (OTHER, SINGLE):
-            line[n] = _SPACE
-            n, inside = n + 1, False
-        if kind in (WORD, SINGLE) or (kind == MARK and inside):
-            for j in range(width):
-                line[n + j] = data[i + j]
-            n, inside, ascii = n + width, True, False
-        if kind == SINGLE:
-            line[n] = _SPACE
-            n, inside = n + 1, False
-        i += width
-    if inside:
-        line[n] = _SPACE
-        n += 1
-    return i, n, ascii
-
-
-@kernel
-def _code_point(data: AnyArray, i: int) -> tuple[int, int]:
-    """The width in bytes and the number of the character, not an ASCII one, that begins here."""
-    width = _width(data[i])
-    point = data[i] & (0x7F >> width)
-    for j in range(1, width):
-        point = point << 6 | (data[i + j] & 0x3F)
-    return width, point
-
-
-@kernel
-def _width(lead: Byte) -> int:
-    """The bytes of a character, from its first."""
-    width: int = 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
-    return width
 
 
 @kernel
@@ -154,13 +112,13 @@ def _hash_words(
     previous = ZERO + (begin > 1)  # the word that was kept; 0 is none
     while begin < n:
         end = begin + 1
-        while line[end] != _SPACE:
+        while line[end] != SPACE:
             end += 1
         if wanted.words:
-            keys[at] = base | np.uint64(murmur3_tagged(_W, line, begin, end) % wanted.modulus)
+            keys[at] = base | np.uint64(murmur3_tagged(W, line, begin, end) % wanted.modulus)
             at += 1
         if wanted.bigrams and previous:
-            keys[at] = base | np.uint64(murmur3_tagged(_B, line, previous, end) % wanted.modulus)
+            keys[at] = base | np.uint64(murmur3_tagged(B, line, previous, end) % wanted.modulus)
             at += 1
         previous, begin = begin, end + 1
     return at, previous
@@ -172,10 +130,10 @@ def _hash_ascii_trigrams(
 ) -> int:
     """Keys of the trigrams around the letters from `begin` to `end`; how many keys there are."""
     for j in range(begin, end):
-        a = line[j - 1] if line[j - 1] != _SPACE else _HASH
-        c = line[j + 1] if line[j + 1] != _SPACE else _HASH
-        keys[at] = base | np.uint64(murmur3_trigram(_C, a, line[j], c) % modulus)
-        at += line[j] != _SPACE
+        a = line[j - 1] if line[j - 1] != SPACE else HASH
+        c = line[j + 1] if line[j + 1] != SPACE else HASH
+        keys[at] = base | np.uint64(murmur3_trigram(C, a, line[j], c) % modulus)
+        at += line[j] != SPACE
     return at
 
 
@@ -190,26 +148,14 @@ def _hash_trigrams(
         before -= 1
     j = begin
     while j < end:
-        after = j + _width(line[j])
-        if line[j] != _SPACE:
-            size = after + _width(line[after]) - before
-            for k in range(size):
-                byte = line[before + k]
-                gram[k] = byte if byte != _SPACE else _HASH
-            keys[at] = base | np.uint64(murmur3_tagged(_C, gram, ZERO, size) % modulus)
+        after = j + width_of(line[j])
+        if line[j] != SPACE:
+            size = after + width_of(line[after]) - before
+            copy_gram(line, before, size, gram)
+            keys[at] = base | np.uint64(murmur3_tagged(C, gram, ZERO, size) % modulus)
             at += 1
         before, j = j, after
     return at, j
-
-
-@kernel
-def _keep_last_word(line: AnyArray, last: int, n: int) -> int:
-    """Move it to the beginning, as the first half of a pair to come; where the line ends now."""
-    if last == 0:
-        return 1
-    for j in range(last, n):
-        line[1 + j - last] = line[j]
-    return 1 + n - last
 
 
 def hash_texts_slow(

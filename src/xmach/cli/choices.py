@@ -63,6 +63,14 @@ class Scaling(StrEnum):
     l2 = "l2"
 
 
+class Values(StrEnum):
+    """What the values of a text's row are."""
+
+    binary = "binary"
+    counts = "counts"
+    tfidf = "tfidf"
+
+
 class EstimatorName(StrEnum):
     """How a label's score is read from its buckets; auto: the model's own, or the best on validation rows."""
 

@@ -29,6 +29,7 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
         "complete": manifest is not None,
         "features": plan.n_features,
         "text": plan.features is not None,
+        "text_features": plan.features,
         "multilabel": plan.multilabel,
         "network": plan.settings.to_dict(),
         "scaling": plan.scaling,
@@ -53,12 +54,23 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
         f"repetitions   {len(present)} of {plan.hashes.n_repetitions} there{'' if manifest else ', no manifest yet'}"
     )
     typer.echo(f"network       {shape}, {plan.settings.loss}, {each:,} parameters a repetition")
-    typer.echo(f"input         {'text, ' if plan.features else ''}scaling {plan.scaling}, seed {plan.seed}")
+    typer.echo(f"input         {_text(plan.features)}scaling {plan.scaling}, seed {plan.seed}")
     typer.echo(f"estimator     {facts['estimator'] or 'not chosen yet'}")
     typer.echo(f"size          {human_bytes(size)}")
     typer.echo(f"index         {f'{human_bytes(tables)}, beside the model' if tables else 'none'}")
     for name, entry in (facts["files"] or {}).items():
         typer.echo(f"  {name:32} {human_bytes(entry['bytes']):>12}  sha256 {entry['sha256'][:16]}")
+
+
+def _text(settings: dict[str, Any] | None) -> str:
+    """What makes rows of texts, in words."""
+    if settings is None:
+        return ""
+    values = ", ones" if settings.get("binary") else ""
+    if "vocabulary" not in settings:
+        return f"text{values}, "
+    slots = ", ".join(f"{settings[kind]:,} {kind}" for kind in ("words", "bigrams", "trigrams"))
+    return f"text{values}, a vocabulary of up to {slots}, {settings['unknown']:,} slots for others, "
 
 
 def _bytes_beside(model: Path, folder: str) -> tuple[int, int]:

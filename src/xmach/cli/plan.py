@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from xmach.cli.arguments import JsonOption, layers
+from xmach.cli.texts import VocabularyOption, vocabulary_sizes
 from xmach.errors import ParameterError
 from xmach.parameters import MOST_REPETITIONS, whole
 
@@ -37,6 +38,7 @@ def plan(
     nonzeros: Annotated[float | None, typer.Option(help="Values of a sparse row.", show_default="100")] = None,
     labels_per_row: Annotated[float, typer.Option(help="Labels of a row.")] = 1.0,
     source: Annotated[str, typer.Option(help="What is read: numbers, a table of numbers, or text.")] = "numbers",
+    vocabulary: VocabularyOption = None,
     batch_size: Annotated[int, typer.Option(help="Rows a step; fewer where rows are few.")] = 256,
     workers: Annotated[int, typer.Option(help="Repetitions at a time; 0: one, or with --memory as many as fit.")] = 0,
     seed: Annotated[int, typer.Option(help="Whose draw of hashes the exact pairs are of.")] = 0,
@@ -50,7 +52,7 @@ def plan(
 
     budget = None if memory is None else parse_bytes(memory, "--memory")
     values = float(min(100, features or 100)) if nonzeros is None else nonzeros
-    known = _data_size(rows, values, labels_per_row, source)
+    known = _data_size(rows, values, labels_per_row, source, vocabulary)
     request = Request(
         n_labels=whole("--classes", classes, 1, 2**31 - 1),
         n_features=whole("--features", 1 if features is None else features, 1, 2**31 - 1),
@@ -80,10 +82,14 @@ def plan(
         typer.echo(line)
 
 
-def _data_size(rows: int, nonzeros: float, labels_per_row: float, source: str) -> Any:
+def _data_size(rows: int, nonzeros: float, labels_per_row: float, source: str, vocabulary: str | None) -> Any:
     from xmach.planning import DataSize
 
-    return DataSize(whole("--rows", rows, 0), nonzeros, labels_per_row, source != "table", source=source)
+    if vocabulary is not None and source != "text":
+        raise ParameterError("--vocabulary is for text; say --source text")
+    known = 0 if vocabulary is None else sum(vocabulary_sizes(vocabulary)[:3])
+    n_rows = whole("--rows", rows, 0)
+    return DataSize(n_rows, nonzeros, labels_per_row, source != "table", source=source, vocabulary=known)
 
 
 def _batch_size(batch_size: int, rows: int) -> int:

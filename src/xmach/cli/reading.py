@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from xmach.cli.arguments import cache_folder
 from xmach.cli.choices import Format, OnError
 from xmach.cli.progress import Meter, say
-from xmach.data import Columns, Dataset, merge_rows, read_dataset, read_label_names
+from xmach.cli.texts import learn_vocabulary
+from xmach.data import Columns, Dataset, ReadOptions, merge_rows, read_dataset, read_label_names
 from xmach.data.filters import read_filter
 from xmach.data.formats import TABLES, resolve_format
 from xmach.errors import ParameterError
 from xmach.features import HashedText
 from xmach.store import ModelStore
-from xmach.types import SparseRows
+from xmach.types import SparseRows, TextRows
+
+if TYPE_CHECKING:
+    from xmach.features import VocabularyText
 
 BY_ID = ("xmc", "split", "npz")  # formats whose labels are ids
 NO_WEIGHT = "none"  # for --weight: not the column of the training file either
@@ -41,11 +45,11 @@ class Fit(NamedTuple):
     n_features: int | None = None
     label_names: Sequence[str] | None = None
     n_labels: int | None = None
-    text: HashedText | None = None
+    text: TextRows | None = None
     columns: Columns | None = None  # those of the training file
 
     @classmethod
-    def of_data(cls, data: Dataset, text: HashedText | None) -> Fit:
+    def of_data(cls, data: Dataset, text: TextRows | None) -> Fit:
         """Rows like those of a dataset."""
         n_labels = None if data.label_names is not None else data.n_labels
         return cls(data.n_features, data.label_names, n_labels, text, data.columns)
@@ -59,7 +63,7 @@ class Fit(NamedTuple):
             n_features=plan.n_features,
             label_names=labels,
             n_labels=plan.hashes.n_labels if labels is None else None,
-            text=None if plan.features is None else HashedText.from_dict(plan.features),
+            text=store.text(),
             columns=None if plan.columns is None else Columns.from_dict(plan.columns),
         )
 
@@ -101,10 +105,13 @@ def read(file: Path, how: How, fit: Fit = Fit(), with_labels: bool = True) -> Da
 
 
 def training_rows(
-    file: Path, how: How, features: int | None, label_names: Path | None
-) -> tuple[Dataset, HashedText | None]:
-    """The rows to train on, and how texts became rows."""
-    text = HashedText(features or HashedText.n_features) if how.columns.text else None
+    file: Path,
+    how: How,
+    features: int | None,
+    label_names: Path | None,
+    text: HashedText | VocabularyText | None = None,
+) -> tuple[Dataset, TextRows | None]:
+    """The rows to train on, and how texts became rows; a vocabulary is learned from them first."""
     names = None
     if label_names is not None:
         if (name := resolve_format(file, how.format.value)) not in BY_ID:
@@ -112,10 +119,16 @@ def training_rows(
                 f"--label-names is for {', '.join(BY_ID)}; the labels of {name} files are names already"
             )
         names = read_label_names(label_names)
-    return read(file, how, Fit(None if text else features, names, text=text)), text
+    ready: TextRows | None = text
+    if text is not None and not isinstance(text, HashedText):
+        name = resolve_format(file, how.format.value)
+        columns = _columns(file, name, how, Fit(text=text), with_labels=True)
+        options = ReadOptions(how.on_error.value, columns=columns or Columns())
+        ready = learn_vocabulary(text, file, name, options, cache_folder(how.cache))
+    return read(file, how, Fit(None if text else features, names, text=ready)), ready
 
 
-def validation_rows(file: Path | None, how: How, data: Dataset, text: HashedText | None) -> Dataset | None:
+def validation_rows(file: Path | None, how: How, data: Dataset, text: TextRows | None) -> Dataset | None:
     """The rows to validate on, like those to train on."""
     return None if file is None else read(file, how, Fit.of_data(data, text))
 

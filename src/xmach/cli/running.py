@@ -19,11 +19,12 @@ from xmach.data import Dataset
 from xmach.errors import Interrupted, ParameterError, WorkerDied
 from xmach.evaluation import settle
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
-from xmach.features import HashedText, fit_scaler
+from xmach.features import fit_scaler
 from xmach.parameters import whole
 from xmach.planning import DataSize, Shape, human_bytes, parse_bytes, training_bytes, usable_cores
 from xmach.store import ModelStore, load
 from xmach.training import Job, plan_training, train, workers_within
+from xmach.types import TextRows
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Run:
         if self.memory is not None and self.memory < least:
             raise ParameterError(f"--memory: reading and training take at least {human_bytes(least)}, of any model")
 
-    def train(self, model: Path, data: Dataset, validation: Dataset | None, text: HashedText | None) -> dict[str, Any]:
+    def train(self, model: Path, data: Dataset, validation: Dataset | None, text: TextRows | None) -> dict[str, Any]:
         """Train what is missing in the folder; what the model is then, as plain values."""
         recipe = self.recipe
         recipe.say_preset(data)
@@ -71,7 +72,7 @@ class Run:
         )  # fmt: skip
         store = ModelStore(model)
         workers = self._workers(job, len(self.only))  # refused before a folder is made
-        store.begin(job.plan, data.label_counts(), data.label_names, job.scaler)
+        store.begin(job.plan, data.label_counts(), data.label_names, job.scaler, text)
         missing = [r for r in self.only if not store.has(r)]
         say(
             f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {recipe.buckets:,} "

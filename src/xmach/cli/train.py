@@ -12,6 +12,7 @@ import typer
 
 from xmach.cli import columns as table
 from xmach.cli import network as net
+from xmach.cli import texts
 from xmach.cli.arguments import (
     CacheOption,
     DataFile,
@@ -52,6 +53,8 @@ def train(
     scaling: net.ScalingOption = None,
     estimator: net.EstimatorOption = None,
     features: table.FeaturesOption = None,
+    vocabulary: texts.VocabularyOption = None,
+    values: texts.ValuesOption = None,
     validation: table.ValidationOption = None,
     seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 0,
     only: Annotated[str | None, typer.Option(help="Train these repetitions only, such as 0-7.")] = None,
@@ -72,14 +75,16 @@ def train(
 
     recipe = net.recipe(
         preset, buckets, n_repetitions, hidden, loss, epochs, batch_size, learning_rate, weight_decay, dropout,
-        skip_below, scaling, estimator,
+        skip_below, texts.scaling_of(values, scaling), estimator,
     )  # fmt: skip
     run = Run.checked(recipe, only, seed, executor.value, workers, memory)
+    texts.check_text_options(text, vocabulary, values)
     named = table.columns(text, labels, label_separator, weight, numbers, header)
     begun = time.monotonic()
     how = How(format, on_error, cache, named, header, label_file, merge)
     run.check_reading(how)
-    data, hashed = training_rows(file, how, features, label_names)
+    wanted = texts.text_features(features, vocabulary, values) if named.text else None
+    data, hashed = training_rows(file, how, features, label_names, wanted)
     held_out = validation_rows(validation, replace(how, label_file=validation_label_file), data, hashed)
     facts = run.train(model, data, held_out, hashed) | {"seconds": round(time.monotonic() - begun, 1)}
     say(f"{model}: {outcome(facts)}, {facts['seconds']} s")

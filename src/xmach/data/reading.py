@@ -64,11 +64,11 @@ def read_dataset(
     if name not in TABLES and columns not in (None, Columns()):
         raise ParameterError(f"columns are for tables ({', '.join(TABLES)}); {source} is {name}")
     options = with_label_file(options, source, name)
-    target = None if cache is None else Path(cache) / _cache_key(source, name, options)
+    target = None if cache is None else Path(cache) / cache_key(source, name, options)
     return built(target, lambda folder: _build(folder, source, name, options, progress))
 
 
-def _cache_key(source: Path, name: str, options: ReadOptions) -> str:
+def cache_key(source: Path, name: str, options: ReadOptions) -> str:
     """A name that changes with the files, the format, the options and the reader."""
     files = [_identity(file) for file in (source, options.label_file) if file is not None]
     facts = [READER_VERSION, files, name, options.on_error, options.n_features, options.n_labels]

@@ -17,16 +17,24 @@ from xmach.data.arrays import as_rows, check_numbers, check_structure
 from xmach.data.targets import Targets, encode_targets
 from xmach.decoding import Candidates
 from xmach.errors import InputError, NotEnoughMemory, ParameterError
-from xmach.estimator.fitting import dataset_of, is_text, predictor_of, stored_names, train_in_memory, with_columns
+from xmach.estimator.fitting import (
+    dataset_of,
+    is_text,
+    predictor_of,
+    ready_text,
+    split_rows,
+    stored_names,
+    train_in_memory,
+    with_columns,
+)
 from xmach.estimator.settings import executor_of, network_settings, seed_of, wrapped
 from xmach.evaluation import settle
-from xmach.features import HashedText, fit_scaler
+from xmach.features import fit_scaler
 from xmach.metrics import precision_at_k
-from xmach.parameters import real
 from xmach.predictor import Predictor, text_rows
 from xmach.store import replacing
 from xmach.training import plan_training
-from xmach.types import DoubleArray, FloatArray, Rows, TopK
+from xmach.types import DoubleArray, FloatArray, Rows, TextRows, TopK
 
 _DENSE_CELLS = 2**27  # the most entries that `predict_proba` gives: 1 GiB of float64
 
@@ -57,8 +65,10 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         drawn from ours, one that is set is kept. Such a model works in memory and pickles; `save` refuses it.
     scaling : "auto", "none", "tfidf" or "l2"
         `auto`: sublinear tf-idf and unit length for sparse input without negative values, otherwise none.
-    features : None or "text"
-        `"text"`: X is a list of str, hashed into word unigrams, word bigrams and character trigrams.
+    features : None, "text", "paper", HashedText or VocabularyText
+        What makes rows where X is a list of str. `"text"`: word unigrams, word bigrams and character trigrams, hashed.
+        `"paper"`: the same by a vocabulary of the most frequent, learned from X, as in the paper. Or either with
+        settings of its own (`xmach.features`).
     estimator : "auto", "mean", "min", "median" or "log"
         How a label's score is read from its R buckets; `auto`: the best on validation rows, `log` without them.
     validation : None, a fraction, or (X, y)
@@ -88,7 +98,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         dropout: float = 0.0,
         learner: Any = "network",
         scaling: str = "auto",
-        features: str | None = None,
+        features: Any = None,
         estimator: str = "auto",
         validation: Any = None,
         n_jobs: int | None = None,
@@ -119,11 +129,11 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Train on rows X and their labels y: a class vector, a 0/1 matrix (sparse or dense), or lists of labels."""
         settings = network_settings(self.get_params(deep=False))
         learner, executor = wrapped(self.learner, settings), executor_of(self.n_jobs)
-        text = HashedText() if self.features == "text" else None
+        seed = seed_of(self.random_state)
+        text = ready_text(self.features, X, sample_weight, self.validation, seed)
         rows = self._rows(X, text, first=True)
         targets = encode_targets(y)
         data = dataset_of(rows, targets, sample_weight)
-        seed = seed_of(self.random_state)
         data, validation = self._split(data, targets, text, seed)
         if self.n_buckets > data.n_labels:
             warnings.warn(
@@ -149,7 +159,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self
 
     def _split(
-        self, data: Dataset, targets: Targets, text: HashedText | None, seed: int
+        self, data: Dataset, targets: Targets, text: TextRows | None, seed: int
     ) -> tuple[Dataset, Dataset | None]:
         """Training and validation rows, as `validation` says."""
         if self.validation is None:
@@ -159,12 +169,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 raise ParameterError(f"validation must be a fraction or (X, y), got {len(self.validation)} things")
             X, y = self.validation
             return data, dataset_of(self._rows(X, text), encode_targets(y, targets.classes), None)
-        share = real("validation", self.validation, 0.0, 1.0, with_low=False)
-        held_out = round(share * data.n_rows)
-        if not 0 < held_out < data.n_rows:
-            raise ParameterError(f"validation={share} leaves no row to train on or to validate on ({data.n_rows} rows)")
-        order = np.random.default_rng([seed, 0x5EED]).permutation(data.n_rows)
-        return data.take(np.sort(order[held_out:])), data.take(np.sort(order[:held_out]))
+        kept, held_out = split_rows(self.validation, data.n_rows, seed)
+        return data.take(kept), data.take(held_out)
 
     # --- prediction
 
@@ -235,7 +241,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Write the model into a folder for `xmach.load` and the commands; `overwrite` replaces a model there."""
         predictor = self._fitted()
         with replacing(Path(folder), overwrite) as store:
-            store.begin(self._plan, predictor.label_counts, stored_names(self.classes_), predictor.scaler)
+            names = stored_names(self.classes_)
+            store.begin(self._plan, predictor.label_counts, names, predictor.scaler, predictor.text)
             for r, (model, history) in enumerate(zip(predictor.models, self.history_, strict=True)):
                 store.put(r, model, history)
             store.finish(predictor.estimator, predictor.threshold, {})
@@ -247,7 +254,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         predictor: Predictor = self.predictor_
         return predictor
 
-    def _rows(self, X: Any, text: HashedText | None, first: bool = False) -> Rows:
+    def _rows(self, X: Any, text: TextRows | None, first: bool = False) -> Rows:
         """X as checked rows; the first time its width and column names are remembered."""
         if text is not None:
             return text_rows(X, text)
@@ -265,6 +272,6 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         theirs = get_tags(self.learner).input_tags if isinstance(self.learner, BaseEstimator) else None
         tags.input_tags.sparse = theirs is None or theirs.sparse
         tags.input_tags.positive_only = theirs is not None and theirs.positive_only
-        tags.input_tags.string = tags.input_tags.one_d_array = self.features == "text"
+        tags.input_tags.string = tags.input_tags.one_d_array = self.features is not None
         tags.classifier_tags.multi_label = True
         return tags

@@ -13,13 +13,15 @@ from sklearn.utils.validation import _check_sample_weight
 
 from xmach.data import Columns, Dataset
 from xmach.data.targets import Targets
-from xmach.errors import InputError
+from xmach.errors import InputError, ParameterError
 from xmach.executors import Board, Executor
-from xmach.features import HashedText
+from xmach.features import VocabularyText, featurizer
+from xmach.features.blocks import check_texts
 from xmach.learners import Outcome
-from xmach.predictor import Predictor
+from xmach.parameters import real
+from xmach.predictor import Predictor, text_list
 from xmach.training import Job, train
-from xmach.types import AnyArray, BucketModel, Rows, take_rows
+from xmach.types import AnyArray, BucketModel, FloatArray, IntArray, Rows, TextRows, take_rows
 
 
 def is_text(X: Any) -> bool:
@@ -37,15 +39,42 @@ def dataset_of(rows: Rows, targets: Targets, sample_weight: Any) -> Dataset:
         raise InputError(f"X has {rows.shape[0]} rows, y has {labels.n_rows}: inconsistent numbers of samples")
     if sample_weight is None:
         return Dataset(rows, labels)
-    weights = _check_sample_weight(
-        sample_weight, np.empty((labels.n_rows, 1)), dtype=np.float32, ensure_non_negative=True
-    )
-    used = np.flatnonzero(weights)
-    if not len(used):
-        raise InputError("sample_weight is zero for every row: there is nothing to learn from")
+    weights, used = _used_rows(sample_weight, labels.n_rows)
     if len(used) == labels.n_rows:
         return Dataset(rows, labels, weights=weights)
     return Dataset(take_rows(rows, used), labels.take(used), weights=weights[used])
+
+
+def _used_rows(sample_weight: Any, n_rows: int) -> tuple[FloatArray, IntArray]:
+    """The weights of all rows, and the rows that have any."""
+    weights = _check_sample_weight(sample_weight, np.empty((n_rows, 1)), dtype=np.float32, ensure_non_negative=True)
+    used = np.flatnonzero(weights)
+    if not len(used):
+        raise InputError("sample_weight is zero for every row: there is nothing to learn from")
+    return weights, used
+
+
+def split_rows(share: Any, n_rows: int, seed: int) -> tuple[IntArray, IntArray]:
+    """The rows to train on and those to validate on, where these are a share of all."""
+    share = real("validation", share, 0.0, 1.0, with_low=False)
+    held_out = round(share * n_rows)
+    if not 0 < held_out < n_rows:
+        raise ParameterError(f"validation={share} leaves no row to train on or to validate on ({n_rows} rows)")
+    order = np.random.default_rng([seed, 0x5EED]).permutation(n_rows)
+    return np.sort(order[held_out:]), np.sort(order[:held_out])
+
+
+def ready_text(features: Any, X: Any, sample_weight: Any, validation: Any, seed: int) -> TextRows | None:
+    """What makes rows of texts; a vocabulary is learned from what is trained on: no rows held out, none of weight 0."""
+    text = None if features is None else featurizer(features)
+    if not isinstance(text, VocabularyText) or text.is_learned:
+        return text
+    texts = text_list(X)
+    check_texts(texts)
+    rows = np.arange(len(texts)) if sample_weight is None else _used_rows(sample_weight, len(texts))[1]
+    if validation is not None and not isinstance(validation, tuple | list):
+        rows = rows[split_rows(validation, len(rows), seed)[0]]
+    return text.learn(texts if len(rows) == len(texts) else [texts[row] for row in rows])
 
 
 def stored_names(classes: AnyArray) -> AnyArray | None:
@@ -77,7 +106,7 @@ def with_columns(job: Job, names: Iterable[str] | None) -> Job:
     return replace(job, plan=replace(job.plan, columns=Columns(features=tuple(map(str, names))).to_dict()))
 
 
-def predictor_of(job: Job, models: Sequence[BucketModel], text: HashedText | None, targets: Targets) -> Predictor:
+def predictor_of(job: Job, models: Sequence[BucketModel], text: TextRows | None, targets: Targets) -> Predictor:
     """The predictor of trained models; estimator and threshold are still to be settled."""
     return Predictor(
         models=tuple(models),

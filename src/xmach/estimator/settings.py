@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from xmach.decoding import ESTIMATORS
 from xmach.errors import ParameterError
 from xmach.executors import Executor, LocalExecutor, PoolExecutor
+from xmach.features import featurizer
 from xmach.learners import NetworkSettings, SklearnLearner
 from xmach.parameters import MOST_REPETITIONS, whole
 from xmach.planning import usable_cores
@@ -18,8 +19,8 @@ from xmach.training.plan import NETWORK
 
 def network_settings(parameters: dict[str, Any]) -> NetworkSettings:
     """The network's part of the parameters; the others are checked on the way."""
-    if parameters["features"] not in (None, "text"):
-        raise ParameterError(f"features must be one of None, 'text', got {parameters['features']!r}")
+    if parameters["features"] is not None:
+        featurizer(parameters["features"], also="None, ")
     if parameters["estimator"] not in ("auto", *ESTIMATORS):
         legal = ", ".join(ESTIMATORS)
         raise ParameterError(f"estimator must be one of auto, {legal}, got {parameters['estimator']!r}")

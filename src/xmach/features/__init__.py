@@ -1,6 +1,23 @@
 """Text to sparse rows, and the scaling of rows."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xmach.features.featurizers import featurizer, learned, stored_text
 from xmach.features.hashed import HashedText
 from xmach.features.scaling import Scaler, Scaling, fit_scaler
 
-__all__ = ["HashedText", "Scaler", "Scaling", "fit_scaler"]
+if TYPE_CHECKING:
+    from xmach.features.vocabulary import VocabularyText
+
+__all__ = ["HashedText", "Scaler", "Scaling", "VocabularyText", "featurizer", "fit_scaler", "learned", "stored_text"]
+
+
+def __getattr__(name: str) -> Any:
+    """`VocabularyText` when first asked for: a model without a vocabulary opens without its kernels."""
+    if name != "VocabularyText":
+        raise AttributeError(f"module 'xmach.features' has no attribute {name!r}")
+    from xmach.features.vocabulary import VocabularyText
+
+    return VocabularyText

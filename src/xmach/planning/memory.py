@@ -25,6 +25,10 @@ POOL_BYTES = 15 * 2**20
 # What reading tables adds to the command's process: PyArrow's readers with pandas, and a block of rows; for text also
 # a block of hashed texts.
 SOURCE_BYTES = {"numbers": 0, "table": 68 * 2**20, "text": 76 * 2**20}
+# Learning a vocabulary: a distinct token in a table that has just grown, and the most that three kinds can take; of the
+# values that rows have, 2 to 4 in 100 were distinct tokens in the texts measured.
+TOKEN_BYTES, HELD_TOKENS, DISTINCT_SHARE = 80, 1 << 22, 0.05
+LEARNING_BYTES = 144 * HELD_TOKENS  # three full tables of 32 bytes a token, and one that is made anew
 WRITER_BYTES = 38 * 2**20  # PyArrow's writers of answers, with pandas, which it imports where it is installed
 DECODER_BYTES = 8 * 2**20  # the kernels that predicting has beyond those of training
 RETAINED_BYTES = 20 * 2**20  # what the C library has not given back when training is over
@@ -52,18 +56,34 @@ class DataSize:
     sparse: bool = True
     n_validation: int = 0
     source: str = "numbers"  # or a "table" of numbers, or a table of "text", read by the run itself
+    vocabulary: int = 0  # tokens that the run learns from its text, and that have slots of their own
 
     def __post_init__(self) -> None:
         if self.source not in SOURCE_BYTES:
             raise ParameterError(f"source must be one of {', '.join(SOURCE_BYTES)}; got {self.source!r}")
         whole("n_rows", self.n_rows, 0)
         whole("n_validation", self.n_validation, 0)
+        whole("vocabulary", self.vocabulary, 0)
+        if self.vocabulary and self.source != "text":
+            raise ParameterError(f"a vocabulary is of text, but source is {self.source!r}")
         real("nonzeros_per_row", self.nonzeros_per_row, 0, inf, with_low=True)
         real("labels_per_row", self.labels_per_row, 0, inf, with_low=True)
 
     def values(self, n_rows: int) -> int:
         """The stored values of so many sparse rows."""
         return ceil(n_rows * self.nonzeros_per_row)
+
+    @property
+    def vocabulary_bytes(self) -> int:
+        """The keys of a vocabulary, and the table to look them up in: a power of two of places, two a key or more."""
+        return 8 * (self.vocabulary + (1 << (2 * self.vocabulary - 1).bit_length())) if self.vocabulary else 0
+
+    @property
+    def learning_bytes(self) -> int:
+        """What learning the vocabulary takes at most, by how many distinct tokens such rows may have."""
+        return (
+            min(LEARNING_BYTES, ceil(TOKEN_BYTES * DISTINCT_SHARE * self.values(self.n_rows))) if self.vocabulary else 0
+        )
 
     def mapped_bytes(self, n_features: int) -> int:
         """The data files: columns and values (or a dense row), labels and their values, two 64-bit offsets."""
@@ -87,7 +107,7 @@ class TrainingMemory:
     step: int  # gradients, activations, the batch
     best: int  # a repetition's copy of its best epoch, where there are validation rows
     held: int  # finished models that no store takes
-    preparing: int  # peak while the file is read and the scaling fitted
+    preparing: int  # peak while a vocabulary is learned, the file read, the scaling fitted
     settling: int  # peak while the estimator is chosen on validation rows, which maps all R models
 
     @property
@@ -118,6 +138,8 @@ def training_memory(
     batch = whole("batch_size", batch_size, 1)
     pool = workers > 1 if pool is None else pool
     parent = LIBRARY_BYTES + PARENT_BYTES + SOURCE_BYTES[data.source] + (POOL_BYTES if pool else 0)
+    learning = parent + data.learning_bytes
+    parent += data.vocabulary_bytes
     mapped = data.mapped_bytes(shape.n_features)
     return TrainingMemory(
         workers=workers,
@@ -128,7 +150,7 @@ def training_memory(
         step=_step_bytes(shape, data, batch),
         best=shape.repetition_bytes if data.n_validation else 0,
         held=models_held * shape.repetition_bytes,
-        preparing=parent + mapped + _preparing_bytes(shape, data),
+        preparing=max(learning, parent + mapped + _preparing_bytes(shape, data)),
         settling=_settling_bytes(shape, data) if data.n_validation else 0,
     )
 
@@ -167,7 +189,7 @@ def _answering_bytes(shape: Shape, data: DataSize, rows: int, threads: int, writ
     batch += min(threads, shape.n_repetitions) * FLOAT_BYTES * rows * sum(shape.widths[1:])
     batch += BATCH_VALUE_BYTES * data.values(rows) if data.sparse else FLOAT_BYTES * rows * shape.n_features
     labels = 5 * shape.n_labels  # training rows of each, and which had any
-    kept = shape.model_bytes + 4 * shape.n_features + labels + DECODER_BYTES
+    kept = shape.model_bytes + 4 * shape.n_features + labels + DECODER_BYTES + data.vocabulary_bytes
     tables, making = _table_bytes(shape, threads)
     searching = min(threads, rows) * _scratch_bytes(shape) if pruned else 0
     return kept + tables + max(batch + max(making, searching + (0 if once else writer)), writer)

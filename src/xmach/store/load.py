@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from xmach.errors import ModelIncomplete, ModelMissing
-from xmach.features import HashedText
 from xmach.predictor import Predictor, subset
 from xmach.store.index import open_index
 from xmach.store.model import ModelStore
@@ -41,7 +40,7 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
         scaler=store.scaler(verify=apart),
         label_counts=store.label_counts(verify=apart),
         label_names=store.label_names(),
-        text=None if plan.features is None else HashedText.from_dict(plan.features),
+        text=store.text(verify=apart),
         estimator="log" if manifest is None else manifest["estimator"],
         threshold=None if manifest is None else manifest["threshold"],
         multilabel=plan.multilabel,

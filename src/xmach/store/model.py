@@ -1,17 +1,14 @@
 """A model folder: plan first, then repetitions in any order, manifest last.
 
 The format number is the least that knows all that is in the folder. Format 2 can leave out the counts of labels without
-a training row.
+a training row; format 3 can have a vocabulary, or hashed text whose values are ones.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -19,17 +16,19 @@ from typing import Any
 
 from xmach.data import LabelCounts
 from xmach.errors import InputError, ModelCorrupt, ModelFormatUnsupported, ModelMissing, NotStorable, PlanMismatch
-from xmach.features import Scaler
+from xmach.features import Scaler, stored_text
+from xmach.features.featurizers import is_plain, needs_arrays
 from xmach.models import NetworkModel
 from xmach.store.atomic import remove_abandoned, sha256_of, write_json
 from xmach.store.names import StoredNames, write_names
 from xmach.store.tensors import read_tensors, write_tensors
 from xmach.training import Plan
-from xmach.types import AnyArray, BucketModel
+from xmach.types import AnyArray, BucketModel, TextRows
 
-FORMATS = (1, 2)
+FORMATS = (1, 2, 3)
 PLAN, MANIFEST, LABELS, METRICS = "plan.json", "manifest.json", "labels.arrow", "metrics.json"
-COUNTS, IDF = "label_counts.safetensors", "features/idf.safetensors"
+COUNTS = "label_counts.safetensors"
+IDF, VOCABULARY = "features/idf.safetensors", "features/vocabulary.safetensors"
 
 
 @dataclass(frozen=True)
@@ -41,17 +40,23 @@ class ModelStore:
     # --- the beginning: what every repetition shares
 
     def begin(
-        self, plan: Plan, label_counts: LabelCounts, label_names: AnyArray | Sequence[str] | None, scaler: Scaler
+        self,
+        plan: Plan,
+        label_counts: LabelCounts,
+        label_names: AnyArray | Sequence[str] | None,
+        scaler: Scaler,
+        text: TextRows | None = None,
     ) -> None:
         """Write the plan and what belongs to it; or find the same plan there and go on with it.
 
+        `text`: what made the rows, where they were texts; what it has learned is stored, too.
         Of two jobs that begin in one folder at once, one writes the plan and the other compares; it is never replaced.
         """
         try:
             # in this order: whoever finds the folder in use finds the plan that was written first
-            if self.folder.exists() and not (self._is_free() or (self.folder / PLAN).exists()):
+            if self.folder.exists() and not (self.is_free() or (self.folder / PLAN).exists()):
                 raise PlanMismatch(f"{self.folder} is there already and is no model folder; choose another")
-            number = 1 if label_counts.ids is None else 2
+            number = _format_number(plan, label_counts)
             write_json(self.folder / PLAN, {"format": number, **plan.to_dict()}, exclusive=True)
         except FileExistsError:
             differences = plan.differences(self.plan())
@@ -64,12 +69,14 @@ class ModelStore:
             write_names(self.folder / LABELS, label_names)
         if scaler.idf is not None and not (self.folder / IDF).exists():
             write_tensors(self.folder / IDF, {"idf": scaler.idf}, {"format": self._format})
+        if text is not None and text.arrays() and not (self.folder / VOCABULARY).exists():
+            write_tensors(self.folder / VOCABULARY, text.arrays(), {"format": self._format})
         if not (self.folder / COUNTS).exists():
             arrays = {"label_counts": label_counts.counts}
             arrays |= {} if label_counts.ids is None else {"label_ids": label_counts.ids}
             write_tensors(self.folder / COUNTS, arrays, {"format": self._format})
 
-    def _is_free(self) -> bool:
+    def is_free(self) -> bool:
         """Whether the folder is empty, but for what a writer killed in its first moment left."""
         return self.folder.is_dir() and all(path.suffix == ".part" for path in self.folder.iterdir())
 
@@ -155,7 +162,7 @@ class ModelStore:
 
     def finish(self, estimator: str, threshold: float | None, metrics: dict[str, float]) -> None:
         """Write the manifest over all files: from here on the folder is a model."""
-        files = [PLAN, LABELS, COUNTS, IDF] + [self.path(r).name for r in self.present()]
+        files = [PLAN, LABELS, COUNTS, IDF, VOCABULARY] + [self.path(r).name for r in self.present()]
         listed = {
             name: {"bytes": (self.folder / name).stat().st_size, "sha256": sha256_of(self.folder / name)}
             for name in files
@@ -228,6 +235,17 @@ class ModelStore:
         idf = read_tensors(self.folder / IDF, verify)[0]["idf"] if plan.scaling == "tfidf" else None
         return Scaler(plan.scaling, plan.n_features, idf)  # type: ignore[arg-type]  # the scaler checks the kind
 
+    def text(self, verify: bool = True) -> TextRows | None:
+        """What makes rows of texts; None where rows are numbers."""
+        settings = self.plan().features
+        if settings is None:
+            return None
+        learned = read_tensors(self.folder / VOCABULARY, verify)[0] if needs_arrays(settings) else {}
+        try:
+            return stored_text(settings, learned)
+        except (InputError, TypeError) as error:
+            raise ModelCorrupt(f"{self.folder / (VOCABULARY if learned else PLAN)}: {error}") from None
+
     @property
     def _format(self) -> int:
         return int(self._json(PLAN)["format"])
@@ -251,28 +269,13 @@ class ModelStore:
         except (ValueError, KeyError, TypeError) as error:
             raise ModelCorrupt(f"{path}: the file is damaged ({error!r})") from None
         if number not in FORMATS:
-            known = " and ".join(map(str, FORMATS))
+            known = ", ".join(map(str, FORMATS))
             raise ModelFormatUnsupported(f"{path}: format {number}; this version of xmach reads formats {known}")
         return values
 
 
-@contextmanager
-def replacing(folder: Path, overwrite: bool) -> Iterator[ModelStore]:
-    """A store beside the folder that takes its name when the block is over: no reader sees half a model.
-
-    A model that is there already is replaced only with `overwrite`; a folder that is no model, never.
-    """
-    if folder.exists() and not ((folder / PLAN).exists() if overwrite else ModelStore(folder)._is_free()):
-        advice = "there is a model here already" if (folder / PLAN).exists() else "this is no model folder"
-        raise PlanMismatch(f"{folder}: {advice}; save into another folder, or replace a model with overwrite=True")
-    folder = folder.absolute()
-    aside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
-    try:
-        yield ModelStore(aside / "new")
-        if folder.exists():
-            os.rename(folder, aside / "old")
-        os.rename(aside / "new", folder)
-    finally:
-        if (aside / "old").exists() and not folder.exists():  # interrupted between the two renames
-            os.rename(aside / "old", folder)
-        shutil.rmtree(aside, ignore_errors=True)
+def _format_number(plan: Plan, label_counts: LabelCounts) -> int:
+    """The least that knows what will be in the folder, so that older versions read all that they can."""
+    if not is_plain(plan.features):
+        return 3
+    return 1 if label_counts.ids is None else 2

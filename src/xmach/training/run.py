@@ -13,6 +13,7 @@ from xmach.data import Dataset
 from xmach.errors import InputError, Interrupted
 from xmach.executors import Executor
 from xmach.features import Scaler
+from xmach.features.featurizers import needs_arrays
 from xmach.learners import Learner, NetworkLearner, NetworkSettings, Outcome
 from xmach.learners.session import effective_batch_size
 from xmach.planning import DataSize, Shape, available_bytes, check_memory, training_memory
@@ -110,8 +111,17 @@ def sizes_of(job: Job) -> tuple[Shape, DataSize, int]:
         sparse=isinstance(features, SparseRows),
         n_validation=0 if job.validation is None else job.validation.n_rows,
         source="numbers" if data.columns is None else "text" if data.columns.text else "table",
+        vocabulary=_vocabulary_of(job),
     )
     return shape, rows, effective_batch_size(settings.batch_size, data.n_rows)
+
+
+def _vocabulary_of(job: Job) -> int:
+    """Slots of known tokens, of a run that reads text itself."""
+    columns, settings = job.data.columns, job.plan.features
+    if columns is None or not columns.text or settings is None or not needs_arrays(settings):
+        return 0
+    return sum(int(settings[kind]) for kind in ("words", "bigrams", "trigrams"))
 
 
 def workers_within(job: Job, budget: int, most: int) -> int:

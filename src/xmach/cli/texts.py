@@ -1,0 +1,105 @@
+"""The options that say how text becomes rows, and the learning of a vocabulary from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xmach.cli.arguments import whole_numbers
+from xmach.cli.choices import Scaling, Values
+from xmach.cli.progress import Meter, say
+from xmach.errors import ModelError, ParameterError
+
+if TYPE_CHECKING:
+    from xmach.data import ReadOptions
+    from xmach.features import HashedText, VocabularyText
+
+VocabularyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--vocabulary",
+        metavar="SIZES",
+        help="Text: learn the most frequent words, bigrams, trigrams, and hash others into so many slots: "
+        "125000,20000,70000,500000, or paper, which is the same.",
+    ),
+]
+ValuesOption = Annotated[
+    Values | None,
+    typer.Option("--values", help="Text: whether, how often, or tf-idf; of unit length unless --scaling says else."),
+]
+
+
+def text_features(features: int | None, vocabulary: str | None, values: Values | None) -> HashedText | VocabularyText:
+    """What is to make rows of texts; a vocabulary is still to be learned."""
+    from xmach.features import HashedText, VocabularyText
+
+    width, binary = features or HashedText.n_features, values is Values.binary
+    if vocabulary is None:
+        return HashedText(width, binary=binary)
+    return VocabularyText(width, *vocabulary_sizes(vocabulary), binary=binary)
+
+
+def vocabulary_sizes(vocabulary: str) -> tuple[int, int, int, int]:
+    """`paper`, or words, bigrams, trigrams and slots for others as given."""
+    from xmach.features import VocabularyText
+
+    paper = VocabularyText()
+    sizes = (*paper.sizes, paper.unknown)
+    if vocabulary != "paper":
+        given = whole_numbers(vocabulary, "--vocabulary")
+        if len(given) != len(sizes) or min(given) < 0 or not any(given[:3]):
+            raise ParameterError(
+                f"--vocabulary takes the numbers of words, bigrams, trigrams and slots for others, such as "
+                f"{','.join(map(str, sizes))}, or paper; got {vocabulary!r}"
+            )
+        sizes = given[0], given[1], given[2], given[3]
+    return sizes
+
+
+def check_text_options(text: str | None, vocabulary: str | None, values: Values | None) -> None:
+    """Refuse options of text where there is none."""
+    for option, given in (("--vocabulary", vocabulary), ("--values", values)):
+        if given is not None and text is None:
+            raise ParameterError(f"{option} is for text; name its column with --text")
+
+
+def scaling_of(values: Values | None, scaling: Scaling | None) -> Scaling | None:
+    """What `--values` says about scaling where `--scaling` says nothing."""
+    if values is None:
+        return scaling
+    implied = Scaling.tfidf if values is Values.tfidf else Scaling.l2
+    if values is Values.tfidf and scaling not in (None, Scaling.auto, Scaling.tfidf):
+        raise ParameterError(f"--values tfidf is a scaling by itself; leave out --scaling {scaling.value}")
+    return implied if scaling in (None, Scaling.auto) else scaling
+
+
+def learn_vocabulary(text: VocabularyText, file: Path, name: str, options: ReadOptions, cache: Path) -> VocabularyText:
+    """The vocabulary of a file's texts; kept in the cache, so that going on with a model does not learn it again."""
+    from dataclasses import replace
+
+    from xmach.data.reading import cache_key
+    from xmach.data.texts import read_texts
+    from xmach.store.tensors import read_tensors, write_tensors
+
+    place = cache / f"{cache_key(file, name, replace(options, text=text))}.vocabulary"
+    if place.exists():
+        try:
+            arrays, about = read_tensors(place, verify=True)
+            return text.with_keys(arrays["keys"], about["slack"])
+        except (ModelError, KeyError, ValueError):
+            say(f"{place}: damaged; the vocabulary is learned again")
+    learner = text.learner()
+    with Meter(f"learning the vocabulary of {file.name}", "B") as meter:
+        for texts in read_texts(file, name, options, meter.update):
+            learner.add(texts)
+    learned = text.learned(learner)
+    write_tensors(place, learned.arrays(), {"slack": list(learned.slack)})
+    counts = zip(learned.found, ("words", "bigrams", "trigrams"), learned.slack, strict=True)
+    say("vocabulary: " + ", ".join(_described(*each) for each in counts))
+    return learned
+
+
+def _described(found: int, kind: str, slack: int) -> str:
+    return f"{found:,} {kind}" + (f" (counts up to {slack:,} too low: many distinct ones)" if slack else "")

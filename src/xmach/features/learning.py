@@ -1,0 +1,101 @@
+"""The most frequent tokens of a stream of texts, in one pass and in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from xmach._kernels.counting import count_keys, insert_keys
+from xmach._kernels.tokens import Kinds, token_keys
+from xmach.features.blocks import encoded_blocks
+from xmach.parameters import whole
+from xmach.types import AnyArray, IntArray
+
+HELD_TOKENS = 1 << 22  # distinct tokens of a kind that are counted at a time, unless told
+_FIRST_PLACES = 1 << 12
+
+
+class TokenCounts:
+    """How often the tokens of a kind occur: exact as long as no more than `most` distinct ones come.
+
+    When one more comes, the median count is taken off every count, and tokens that have none left are forgotten: at
+    least half. So a count is at most `slack` too low, the sum of what was taken off, and whatever occurs more often
+    than `slack` is there (Misra and Gries, 1982). That moment depends on the order of the texts alone.
+    """
+
+    def __init__(self, kind: int, most: int) -> None:
+        self.slack = 0
+        self._kind, self._most, self._used = kind, most, 0
+        self._known = np.zeros(min(_FIRST_PLACES, _places(most)), np.uint64)
+        self._counts = np.zeros(len(self._known), np.int64)
+
+    def add(self, keys: AnyArray) -> None:
+        """Count those of some keys that are of this kind."""
+        done = 0
+        while True:
+            most = min(self._most, len(self._counts) // 2)
+            done, self._used = count_keys(keys, done, self._kind, self._known, self._counts, self._used, most)
+            if done == len(keys):
+                return
+            if len(self._counts) < _places(self._most):
+                self._rebuild(2 * len(self._counts), 0)
+            else:
+                middle = int(np.partition(self._counts[self._counts > 0], (self._used - 1) // 2)[(self._used - 1) // 2])
+                self._rebuild(len(self._counts), middle)
+                self.slack += middle
+
+    def most_frequent(self, n: int) -> AnyArray:
+        """The keys of the n most frequent tokens, or of all, falling; of tokens as frequent the lower keys."""
+        there = self._counts > 0
+        keys, counts = self._known[there], self._counts[there]
+        if len(keys) > n:
+            likely = counts >= np.partition(counts, len(counts) - n)[len(counts) - n] if n else counts < 0
+            keys, counts = keys[likely], counts[likely]
+        return keys[np.lexsort((keys, -counts))[:n]]
+
+    def _rebuild(self, places: int, less: int) -> None:
+        """A table of so many places, with counts that are lower by `less`."""
+        kept = self._counts > less
+        keys, counts = self._known[kept], self._counts[kept] - less
+        self._known, self._counts = np.zeros(places, np.uint64), np.zeros(places, np.int64)
+        self._used = len(keys)
+        insert_keys(keys, counts, self._known, self._counts)
+
+
+class VocabularyLearner:
+    """Counts the tokens of texts, some at a time; then the most frequent of each kind.
+
+    `sizes`: words, bigrams and trigrams to find, 0 for none of a kind. `held`: how many distinct tokens of a kind are
+    counted at a time, at most; at least four times as many as are to be found.
+    """
+
+    def __init__(self, sizes: Sequence[int], held: int = HELD_TOKENS) -> None:
+        held = whole("held", held, 1)
+        self._sizes = tuple(sizes)
+        self._wanted = Kinds(*(size > 0 for size in self._sizes))
+        self._counts = [TokenCounts(kind, max(held, 4 * size)) for kind, size in enumerate(self._sizes)]
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Count the tokens of these texts."""
+        for block in encoded_blocks(texts):
+            keys, _ = token_keys(*block, self._wanted)
+            for counts, wanted in zip(self._counts, self._wanted, strict=True):
+                if wanted:
+                    counts.add(keys)
+
+    def keys(self) -> IntArray:
+        """The keys of the words, then of the bigrams, then of the trigrams, each kind by falling frequency."""
+        found = [counts.most_frequent(size) for counts, size in zip(self._counts, self._sizes, strict=True)]
+        keys: IntArray = np.concatenate(found).view(np.int64)
+        return keys
+
+    @property
+    def slack(self) -> tuple[int, ...]:
+        """For each kind by how much a count may be too low; 0 where all distinct tokens could be held."""
+        return tuple(counts.slack for counts in self._counts)
+
+
+def _places(most: int) -> int:
+    """The places of a full table: a power of two, at least twice as many as there are tokens."""
+    return 1 << max(1, 2 * most - 1).bit_length()
