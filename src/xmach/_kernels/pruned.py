@@ -100,6 +100,8 @@ def _find_bar(
         if statistics[LISTS] * a_list + statistics[SCORED] * _SCORE > 0.2 * budget or level <= LOWEST:
             return needed
         wanted = 2 * max(wanted, int(statistics[LISTS]))  # lists are not spread evenly over repetitions
+        if needed >= 0:  # every round looks at all cells: no more of them than it takes
+            wanted = max(wanted, min(2 * wanted, int(_SHARE * needed) + 1))
         below = level
 
 
