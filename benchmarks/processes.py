@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 SAMPLE_SECONDS = 0.02
@@ -21,20 +23,52 @@ def peak_bytes(command: Sequence[str], environment: Mapping[str, str]) -> int:
     the same run then weighed 30 MiB less while other tests ran. A peak too short for the samples shows in the
     high-water mark of its process.
     """
+    try:
+        return run_within(command, environment)
+    except subprocess.CalledProcessError as error:
+        raise RuntimeError(f"{' '.join(command)} ended with {error.returncode}: {error.stderr.decode()}") from None
+
+
+class Stopped(Exception):
+    """A command was ended because it used more than it was given; says of what."""
+
+
+def run_within(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    memory: int | None = None,
+    seconds: float | None = None,
+    sample: float = SAMPLE_SECONDS,
+) -> int:
+    """`peak_bytes`, within limits: the command is killed with all its processes when it is beyond one (`Stopped`).
+
+    Limits of the kernel's own count addresses or make allocations fail, which each library takes in another way. A
+    command that fails raises `CalledProcessError` with what it said. `sample`: seconds between two looks; a look at
+    gigabytes takes a few hundredths.
+    """
     with (
         tempfile.TemporaryFile() as words,
         subprocess.Popen(command, env=dict(environment), stdout=subprocess.DEVNULL, stderr=words) as process,
     ):
-        peak = _watch(process)
+        try:
+            peak = _watch(process, memory, seconds, sample)
+        except BaseException:  # a limit, or Ctrl-C: nothing goes on by itself
+            _end(_family(process.pid))
+            raise
         if process.returncode:
             words.seek(0)
-            raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}: {words.read().decode()}")
+            raise subprocess.CalledProcessError(process.returncode, command, stderr=words.read())
     return peak
 
 
 def high_water() -> int:
-    """The most that this process ever had resident, libraries included."""
+    """The most that this process had resident since it began, or since `forget_high_water`; libraries included."""
     return _high_water(os.getpid())
+
+
+def forget_high_water() -> None:
+    """Let this process's high-water mark begin again at what is resident now."""
+    Path("/proc/self/clear_refs").write_text("5")
 
 
 def resident() -> int:
@@ -42,17 +76,28 @@ def resident() -> int:
     return _kilobytes(os.getpid(), "status", "VmRSS:")
 
 
-def _watch(process: subprocess.Popen[bytes]) -> int:
-    """The peak of a process and its children, sampled until it ends."""
+def _watch(process: subprocess.Popen[bytes], memory: int | None, seconds: float | None, sample: float) -> int:
+    """The peak of a process and its children, sampled until it ends, or is ended for being beyond a limit."""
     peak = files = 0
-    looked = 0.0
+    looked, begun = 0.0, time.monotonic()
     while process.poll() is None:
         family = _family(process.pid)
         if time.monotonic() - looked > _FILES_SECONDS:
             looked, files = time.monotonic(), _mapped_bytes(family)
-        peak = max(peak, files + sum(_anonymous_bytes(member) for member in family), *map(_high_water, family))
-        time.sleep(SAMPLE_SECONDS)
+        now = files + sum(_anonymous_bytes(member) for member in family)
+        peak = max(peak, now, *map(_high_water, family))
+        for limit, used, what in ((memory, now, "memory"), (seconds, time.monotonic() - begun, "time")):
+            if limit is not None and used > limit:
+                raise Stopped(f"out of {what} after {time.monotonic() - begun:,.0f} s")
+        time.sleep(sample)
     return peak
+
+
+def _end(family: Sequence[int]) -> None:
+    """Kill a process and all that it started."""
+    for member in family:
+        with suppress(ProcessLookupError):
+            os.kill(member, signal.SIGKILL)
 
 
 def _family(process: int) -> list[int]:

@@ -1,0 +1,163 @@
+"""Runs contestants under limits of memory and time; what is finished is kept, and not run again.
+
+A result belongs to a contestant, its settings, the data and the code: change one, and there is another. One that ran
+into a limit is kept, too, and tried again only when the limits are wider.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.adapter import PEERS, library_version
+from benchmarks.peers.sources import Source, digest_of, provide
+from benchmarks.places import OUT, ROOT
+from benchmarks.processes import Stopped, run_within
+from xmach.planning import human_bytes
+
+PLACE = OUT / "peers"
+_LOOK = 0.25  # seconds between looks at a contestant's memory
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+# The rooms of xmach that decide what MACH answers: an edit elsewhere makes no result old.
+_ROOMS = ("_kernels", "buckets", "features", "models", "learners", "training", "decoding", "predictor.py")
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A peer with settings; `answering` are those that one trained model can be asked with in turn."""
+
+    peer: str
+    training: Mapping[str, Any] = field(default_factory=dict)
+    answering: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What it is, in one line."""
+        parts = {**self.training, **self.answering}
+        return ", ".join([self.peer, *(f"{name}={_shown(value)}" for name, value in parts.items())])
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a process may use at most; memory is that of the whole process, libraries and data included."""
+
+    memory: int = 20 * 2**30
+    seconds: float = 3 * 3600.0
+
+    def within(self, other: Mapping[str, float]) -> bool:
+        """Whether these allow no more than others did."""
+        return self.memory <= other["memory"] and self.seconds <= other["seconds"]
+
+
+def contest(source: Source, contestants: list[Contestant], limits: Limits, place: Path = PLACE) -> list[dict[str, Any]]:
+    """A row for each contestant, in order: what it reached and took, or why it has no result (`failed`)."""
+    data = provide(source, place / "data")
+    about = json.loads((data / "about.json").read_text(encoding="utf-8"))
+    rows = []
+    for contestant in contestants:
+        row = _measure(contestant, data, about["fingerprint"], limits, place)
+        shown = row.get("failed") or f"recall@100 {100 * row['matching']['weighted']['recall@100']:.2f} %"
+        print(f"{contestant.name}: {shown}", file=sys.stderr, flush=True)
+        rows.append({"contestant": contestant.name, **_facts(contestant), "data": about, **row})
+    return rows
+
+
+def _facts(contestant: Contestant) -> dict[str, Any]:
+    parts = {"peer": contestant.peer, "training": dict(contestant.training), "answering": dict(contestant.answering)}
+    return parts | {"version": library_version(contestant.peer)}
+
+
+def _measure(contestant: Contestant, data: Path, fingerprint: str, limits: Limits, place: Path) -> dict[str, Any]:
+    facts, code = _facts(contestant), _code(contestant.peer)
+    if facts["version"] is None:
+        return {"failed": f"{PEERS[contestant.peer].library} is not installed (the `bench` extra)"}
+    facts["data"] = fingerprint
+    asked = place / "answers" / f"{contestant.peer}-{digest_of(facts, code)}.json"
+    del facts["answering"]
+    folder = place / "models" / f"{contestant.peer}-{digest_of(facts, code)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    asked.parent.mkdir(parents=True, exist_ok=True)
+    job = {"peer": contestant.peer, "training": dict(contestant.training), "answering": dict(contestant.answering)}
+    job |= {"folder": str(folder), "data": str(data)}
+    trained = _run("train", job, folder / "trained.json", limits)
+    if "failed" in trained:
+        return {"failed": trained["failed"], "while": "training"}
+    answered = _run("answer", job, asked, limits)
+    if "failed" in answered:
+        return {"failed": answered["failed"], "while": "answering"}
+    return _row(contestant, folder, trained, answered)
+
+
+def _row(contestant: Contestant, folder: Path, trained: dict[str, Any], answered: dict[str, Any]) -> dict[str, Any]:
+    """What both processes said, as one; a part of the repetitions is answerable for its part of training only."""
+    seconds, parameters = trained["seconds"], trained["parameters"]
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and path.suffix != ".json")
+    each, used = trained.get("seconds each"), contestant.answering.get("repetitions")
+    if each is not None:
+        seconds["train"] = sum(each[:used])  # also where a run before had trained some of them
+    if each is not None and used is not None:
+        parameters, size = (number * used // len(each) for number in (parameters, size))
+    return {
+        "seconds": {f"training: {name}": value for name, value in seconds.items()}
+        | {f"answering: {name}": value for name, value in answered["seconds"].items()},
+        "training seconds": seconds["prepare"] + seconds["train"] + seconds["save"],
+        "training memory": trained["memory"],
+        "answering memory": answered["memory"],
+        "parameters": parameters,
+        "bytes": size,
+        "matching": answered["matching"],
+        "ranking": answered["ranking"],
+    }
+
+
+def _run(verb: str, job: dict[str, Any], out: Path, limits: Limits) -> dict[str, Any]:
+    """What a process said, now or in a run before; or `failed`, and why."""
+    if out.exists():
+        known: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+        if "failed" not in known or ("limits" in known and limits.within(known["limits"])):
+            return known
+    draft = out.with_suffix(f".{os.getpid()}.part")
+    file = out.with_suffix(".job")
+    file.write_text(json.dumps(job | {"out": str(draft)}), encoding="utf-8")
+    command = [sys.executable, "-m", "benchmarks.peers.contestant", verb, str(file)]
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = os.environ | dict.fromkeys(_THREADS, "1") | {"PYTHONPATH": path}
+    try:
+        run_within(command, environment, limits.memory, limits.seconds, _LOOK)
+        result: dict[str, Any] = json.loads(draft.read_text(encoding="utf-8"))
+    except Stopped as stopped:
+        given = {"memory": limits.memory, "seconds": limits.seconds}
+        result = {
+            "failed": f"{stopped} (limits: {human_bytes(limits.memory)}, {limits.seconds:,.0f} s)",
+            "limits": given,
+        }
+    except subprocess.CalledProcessError as error:  # not kept as an end: what went wrong may be mended
+        last = (error.stderr or b"").decode(errors="replace").strip().splitlines()[-1:]
+        result = {"failed": f"ended with {error.returncode}: {' '.join(last) or 'it said nothing'}"}
+    draft.write_text(json.dumps(result), encoding="utf-8")
+    draft.replace(out)
+    return result
+
+
+def _code(peer: str) -> list[Path]:
+    """The files that decide what a contestant answers and how it is measured."""
+    files = [ROOT / "benchmarks" / "peers" / f"{name}.py" for name in (peer, "contestant", "judging", "search_data")]
+    if peer == "mach":
+        files += [path for room in _ROOMS for path in _sources(ROOT / "src" / "xmach" / room)]
+    return files
+
+
+def _sources(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "-".join(map(str, value)) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,133 @@
+"""MACH itself, as `xmach train` does it on text: one repetition after the other, one thread.
+
+All repetitions are trained once; answering with the first R of them is a contestant of its own (`repetitions`).
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers.adapter import Settings
+from benchmarks.peers.search_data import Training
+from xmach.data import Dataset
+from xmach.decoding.estimators import prepare_cells, rule_of
+from xmach.errors import ParameterError
+from xmach.executors import Board, LocalExecutor
+from xmach.features import HashedText, fit_scaler
+from xmach.learners import NetworkSettings
+from xmach.planning import network_parameters
+from xmach.predictor import Predictor, subset
+from xmach.store import ModelStore, load
+from xmach.training import plan_training, train
+from xmach.types import FloatArray, IntArray, SparseRows
+
+WEIGHTS = ("none", "sessions", "log sessions")
+_TOY = {"n_buckets": 4, "n_repetitions": 1, "epochs": 1, "n_features": 1000}
+
+
+class Mach:
+    """Settings: `n_buckets`, `n_repetitions`; those of the network; `n_features` of the text, and `weights` of rows."""
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        given = dict(settings)
+        self._n_buckets, self._n_repetitions = given.pop("n_buckets"), given.pop("n_repetitions")
+        self._text = HashedText(given.pop("n_features", 80_000))
+        self._weights, self._seed = given.pop("weights", "none"), given.pop("seed", 0)
+        if self._weights not in WEIGHTS:
+            raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, got {self._weights!r}")
+        self._settings = NetworkSettings(**(given | {"hidden": tuple(given.pop("hidden", ()))}))
+        self._folder = folder
+
+    def warm_up(self) -> None:
+        """Let the kernels be compiled or read: train on a few rows, and answer them."""
+        texts = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in ("table", "chair", "lamp")]
+        bought = SparseRows(np.arange(10), np.arange(9, dtype=np.int32), np.ones(9, np.float32), 9)
+        with tempfile.TemporaryDirectory() as place:
+            toy = Mach({**_TOY, "hidden": tuple(4 for _ in self._settings.hidden)}, Path(place))
+            toy.prepare(Training(texts, texts, bought, np.ones(9, np.float32)))
+            toy.train()
+            toy.open({})
+            toy.top(texts, 2)
+            toy.search_with("pruned")
+            toy.top(texts, 2)
+
+    def prepare(self, data: Training) -> None:
+        """Hash the texts, weigh the features."""
+        texts, bought, sessions = data.rows()
+        weights = {"none": None, "sessions": sessions, "log sessions": 1 + np.log(sessions)}[self._weights]
+        rows = Dataset(self._text.transform(texts), bought, weights=weights)
+        scaler = fit_scaler(rows.features)
+        self._job = plan_training(
+            rows, self._settings, self._n_buckets, self._n_repetitions, self._seed, scaler,
+            features=self._text.to_dict(),
+        )  # fmt: skip
+        self._store = ModelStore(self._folder / "model")
+        self._store.begin(self._job.plan, rows.label_counts(), None, scaler)
+
+    def train(self) -> None:
+        """Train what is missing; the processor's seconds of each repetition are kept beside it."""
+        for r in range(self._n_repetitions):
+            if self._store.has(r):
+                continue
+            begun, board = time.process_time(), Board.for_repetitions([r])
+            try:
+                train(self._job, [r], LocalExecutor(), board, self._store)
+            finally:
+                board.close()
+            self._seconds(r).write_text(json.dumps(time.process_time() - begun))
+
+    def save(self) -> dict[str, Any]:
+        """Each repetition was written when it was done. Says what one has and what each took."""
+        each = network_parameters(self._job.plan.n_features, self._settings.hidden, self._n_buckets)
+        seconds = [json.loads(self._seconds(r).read_text()) for r in range(self._n_repetitions)]
+        return {"parameters": each * self._n_repetitions, "seconds each": seconds}
+
+    def open(self, answering: Settings) -> None:
+        """Map the model, or its first `repetitions`; read it by `estimator`, otherwise log."""
+        # checksums would read repetitions that are not asked for
+        whole = load(self._folder / "model", verify=False, allow_partial=True)
+        first = range(answering.get("repetitions", len(whole.models)))
+        self._predictor: Predictor = replace(
+            whole,
+            models=tuple(whole.models[r] for r in first),
+            hashes=subset(whole.hashes, first),
+            index=None,
+            estimator=answering.get("estimator", "log"),
+        )
+
+    def search_with(self, search: str) -> None:
+        """Let the decoder search in this way, instead of the one it would choose."""
+        self._predictor.decoder.search = search
+
+    def top(self, texts: Sequence[str], k: int) -> IntArray:
+        """Decoded from the sketch."""
+        return self._predictor.top_k(list(texts), k).ids
+
+    def scores(self, texts: Sequence[str], candidates: SparseRows) -> FloatArray:
+        """The estimate of each candidate, from its cells of the sketch."""
+        predictor, parts = self._predictor, []
+        for start, stop, sketch in predictor.sketches(predictor.rows(list(texts))):
+            parts.append(candidate_scores(predictor, sketch, candidates.slice(start, stop)))
+        return np.concatenate(parts)
+
+    def _seconds(self, repetition: int) -> Path:
+        return self._folder / f"seconds-{repetition:03d}.json"
+
+
+def candidate_scores(predictor: Predictor, sketch: FloatArray, candidates: SparseRows) -> FloatArray:
+    """The mean over R of each candidate's cells (of their logarithms, for `log`), one a stored value."""
+    rule = rule_of(predictor.estimator)
+    cells = prepare_cells(np.ascontiguousarray(sketch), rule)  # (n, R, B)
+    rows = np.repeat(np.arange(candidates.n_rows), np.diff(candidates.indptr))
+    ids = candidates.indices.astype(np.int64)
+    read = [cells[rows, r, predictor.hashes.buckets(ids, r)] for r in range(cells.shape[1])]
+    merged: FloatArray = np.mean(read, axis=0, dtype=np.float32)
+    return merged
