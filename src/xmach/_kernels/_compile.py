@@ -6,12 +6,24 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numba
+import numpy as np
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+
+    def int64(number: Any) -> int:
+        """A number of one width. Numba compiles a callee anew for every other width, and for every constant."""
+
+    def float64(number: Any) -> float:
+        """A number in double precision; in a kernel `float` leaves a float32 what it is."""
+
+else:
+    int64, float64 = np.int64, np.float64
 
 
 def kernel(function: Callable[P, T]) -> Callable[P, T]:

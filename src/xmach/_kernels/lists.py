@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xmach._kernels._compile import kernel
+from xmach._kernels._compile import float64, int64, kernel
 from xmach._kernels._prefetch import prefetch
 from xmach._kernels.heap import offer
 from xmach._kernels.index import members, signature
@@ -101,11 +101,12 @@ def read_lists(
     and how many labels are down. Arrays come by themselves and no list is cut out of its table: taking an array from
     a tuple or a view of one counts references, which made reading a list of 26 labels three times as long.
     """
-    stored, shared, n_found, i = table.shape[1] > 0, index.n_labels > len(sums), 0, first
+    stored, shared, i = table.shape[1] > 0, index.n_labels > len(sums), first
+    n_found, nothing = int64(0), int64(0)
     room = len(found) - members_of.shape[1]
     while i < count and n_found <= room:
-        r, bucket = repetitions[i], buckets[i]
-        amount = 1 + int(min(max(0.0, (float(cells[r, bucket]) - base) * scale + 1e-3), MOST))
+        r, bucket = int64(repetitions[i]), int64(buckets[i])
+        amount = 1 + int(min(max(0.0, (float64(cells[r, bucket]) - base) * scale + 1e-3), MOST))
         if stored:
             if i + _SOON < count:  # at 670,000 labels lists come from afar
                 soon = repetitions[i + _SOON]
@@ -117,7 +118,7 @@ def read_lists(
             statistics[TOUCHED] += stop - start
         else:
             size = members(index, r, bucket, members_of[0])
-            n_found = _add(members_of, 0, 0, size, amount, enough, shared, sums, found, n_found)
+            n_found = _add(members_of, nothing, nothing, size, amount, enough, shared, sums, found, n_found)
             statistics[TOUCHED] += size
         i += 1
     statistics[LISTS] += i - first

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from xmach._kernels._compile import kernel
+from xmach._kernels._compile import float64, int64, kernel
 from xmach._kernels.heap import sort_heap
 from xmach._kernels.lists import LISTS, MOST, SCANNED, SCORED, read_lists, score_found
 from xmach._kernels.peaks import LOWEST, block_maxima, collect, count_cells, key_of_value, level_of, value_of
@@ -32,6 +32,7 @@ _SHARE = 0.5  # lists of the first reading, as a share of what its own bar says 
 _DEEPER = 1.5  # lists of the second, as a multiple of that
 _FEW = 8  # lists that the first reading begins with before it looks at what they gave
 _FULL = 60_000  # the sum that reaches the bar, in units of the second reading
+_ABOVE = 2**31 - 1  # a key above all
 _HUGE = np.float32(1e30)  # sums of larger cells could overflow, and bounds with them
 
 
@@ -53,7 +54,7 @@ def _ordinary(cells: FloatArray) -> float:
             some[place] = some[place - 1]
             place -= 1
         some[place] = value
-    return float(some[len(some) // 2])
+    return float64(some[len(some) // 2])
 
 
 @kernel
@@ -75,19 +76,19 @@ def _find_bar(
     sums, found, recent, row = scratch.sums, scratch.found, scratch.recent, np.empty(n_repetitions, np.int64)
     a_list = _nanoseconds(n_labels / n_buckets, len(sums))
     ordinary = _ordinary(cells)
-    unit = max(n_repetitions * (float(value_of(maxima.max())) - ordinary) / _FULL, 1e-38)
+    unit = max(n_repetitions * (float64(value_of(int64(maxima.max()))) - ordinary) / _FULL, 1e-38)
     wanted = n_repetitions + 2 * len(ids) * n_buckets // n_labels
-    below, needed = 2**31 - 1, -1
+    below, needed = int64(_ABOVE), -1
     while True:
         level = min(below - 1, level_of(bits, maxima, wanted))
         count = collect(bits, maxima, level, below, repetitions, buckets)
         if count * a_list > budget:  # so many cells are equal
             return -1
-        i = 0
+        i = int64(0)
         while i < count:
-            enough = 1  # until k labels are known, every one is worth knowing
+            enough = int64(1)  # until k labels are known, every one is worth knowing
             if ids[0] != n_labels:
-                enough = int(min(max(1.0, n_repetitions * (float(scores[0]) - ordinary) / unit), MOST))
+                enough = int(min(max(1.0, n_repetitions * (float64(scores[0]) - ordinary) / unit), MOST))
             i, n_found = read_lists(
                 i, min(i + _FEW + i // 8, count), cells, ordinary, 1.0 / unit, enough,
                 index, table, offsets, repetitions, buckets, members_of, sums, found, statistics,
@@ -113,7 +114,7 @@ def _frontier(maxima: Int32Array, level: float) -> tuple[float, float]:
     """
     total, largest = 0.0, 0.0
     for r in range(len(maxima)):
-        highest = float(value_of(maxima[r].max()))
+        highest = float64(value_of(int64(maxima[r].max())))
         total += min(level, highest)
         largest += max(abs(level), abs(highest))
     return total, 2.4e-7 * (len(maxima) + 2) * largest + 1e-36
@@ -139,25 +140,25 @@ def _reach_bar(
     sums, found, recent, row = scratch.sums, scratch.found, scratch.recent, np.empty(n_repetitions, np.int64)
     per_list = index.n_labels / n_buckets
     a_list = _nanoseconds(per_list, len(sums))
-    bar = float(scores[0])
+    bar = float64(scores[0])
     wanted = int(_DEEPER * needed) + n_repetitions
     if wanted * a_list > budget:
         return False
     if index.n_labels > len(sums) and wanted * per_list > len(sums):  # too many labels share a sum
         return False
     key = min(level_of(bits, maxima, wanted), int(key_of_value(scores[0])) - 1)
-    level = float(value_of(key))
+    level = float64(value_of(int64(key)))
     total, margin = _frontier(maxima, level)
     need = bar * n_repetitions - total - margin
     if key <= LOWEST or not need > 0.0:
         return False
-    count = collect(bits, maxima, key, 2**31 - 1, repetitions, buckets)
+    count = collect(bits, maxima, key, int64(_ABOVE), repetitions, buckets)
     if count * a_list > 2.0 * budget:
         return False
-    i = 0
+    i = int64(0)
     while i < count:
         i, n_found = read_lists(
-            i, count, cells, level, _FULL / need, _FULL,
+            i, count, cells, level, _FULL / need, int64(_FULL),
             index, table, offsets, repetitions, buckets, members_of, sums, found, statistics,
         )  # fmt: skip
         statistics[SCORED] += score_found(n_found, cells, index, signatures, mask, found, recent, row, scores, ids)
@@ -187,7 +188,7 @@ def pruned_top_k(
         statistics[i, :] = 0
         bits = cells[i].view(np.int32)
         block_maxima(bits, scratch.maxima)
-        if value_of(scratch.maxima.max()) > _HUGE:
+        if value_of(int64(scratch.maxima.max())) > _HUGE:
             statistics[i, SCANNED] = 1
             continue
         needed = _find_bar(cells[i], bits, index, mask, scratch, scores[i], ids[i], statistics[i], budget)
