@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME ...]`: run benchmarks; each leaves JSON, Markdown and mostly a plot in build/bench."""
+"""`python -m benchmarks [NAME ...]`: run benchmarks; each leaves JSON, Markdown and a plot in build/bench."""
 
 from __future__ import annotations
 

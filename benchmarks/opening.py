@@ -1,4 +1,8 @@
-"""Opening a model of 2 GB: imports, the first answer, verification, and what a second process adds in memory."""
+"""Opening a model of 2 GB: imports, the first answer, verification, and what a second process adds in memory.
+
+Once with the pages of its files in memory, once after the system was asked to forget them. `xmach predict` of one row
+likewise, beside a process that only imports what the command does.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.contest import Spread
+from benchmarks.drawings import PARTS
 from benchmarks.places import table, write_results
 from xmach.data import Dataset, write_xmc
 from xmach.features import fit_scaler
@@ -31,50 +37,79 @@ ROUNDS = 5
 # ends when its input does. Private: pages that no other process maps, written to or not.
 OPEN = """
 import json, sys, time
+from pathlib import Path
 def private():
     with open("/proc/self/smaps_rollup") as file:
         return sum(1024 * int(line.split()[1]) for line in file if line.startswith("Private_"))
 begun = time.perf_counter()
 import numpy as np
-from xmach import load
-import xmach.store.load, xmach.data.arrays
-imported, before = time.perf_counter(), private()
-predictor = load(sys.argv[1], verify=sys.argv[2] == "verify")
+from xmach.store import ModelStore, load
+import xmach.data.arrays
+seconds, before = {"imports": time.perf_counter() - begun}, private()
+if sys.argv[2] == "verify":
+    begun, store = time.perf_counter(), ModelStore(Path(sys.argv[1]))
+    store.verify(store.present())
+    seconds["verification"] = time.perf_counter() - begun
+verified = time.perf_counter()
+predictor = load(sys.argv[1], verify=False)
 opened = time.perf_counter()
 row = np.zeros((1, predictor.n_features), np.float32)
 row[0, :: predictor.n_features // 50] = 1
 best = predictor.top_k(row, 10)
 answered = time.perf_counter()
-print(json.dumps({"imports": imported - begun, "opening": opened - imported, "answer": answered - opened,
-                  "private": private() - before, "ids": best.ids.tolist()}), flush=True)
+seconds |= {"opening": opened - verified, "answer": answered - opened}
+print(json.dumps(seconds | {"private": private() - before, "ids": best.ids.tolist()}), flush=True)
 sys.stdin.read()
 """
+IMPORTS = "import xmach.cli.app, xmach.cli.reading, xmach.data.answers, xmach.store"  # what `xmach predict` imports
 
 
 def main() -> None:
     """Write the model, open it in fresh processes, and print what that took."""
     with tempfile.TemporaryDirectory(prefix="xmach-opening-") as place:
         folder = Path(place) / "model"
-        size = write_model(folder)
+        size, file = write_model(folder), write_row(Path(place))
         opened(folder)  # kernels are compiled once after an installation
-        runs = {"pages in memory": [], "pages on disk": [], "verified first": []}  # type: dict[str, list[dict[str, Any]]]
-        for _ in range(ROUNDS):
-            runs["pages in memory"].append(opened(folder))
-            leave_cache(folder)
-            runs["pages on disk"].append(opened(folder))
-            runs["verified first"].append(opened(folder, "verify"))
-        second = second_process(folder)
-        command = [predict(folder, Path(place), verify) for verify in (False, True)]
+        predict(folder, file)
+        results = measure(folder, file)
+    write_results("opening", {"bytes": size, **results}, _report(size, **results))
+
+
+def measure(folder: Path, file: Path) -> dict[str, Any]:
+    """Every way in turn, some rounds: processes that open the model, commands, and private bytes of a second one."""
+    runs: dict[str, list[dict[str, Any]]] = {"pages in memory": [], "pages on disk": [], "verified first": []}
+    commands: dict[str, list[float]] = {name: [] for name in ("imports alone", *runs)}
+    second = []
+    for _ in range(ROUNDS):
+        runs["pages in memory"].append(opened(folder))
+        commands["imports alone"].append(timed([sys.executable, "-c", IMPORTS]))
+        commands["pages in memory"].append(predict(folder, file))
+        leave_cache(folder)
+        runs["pages on disk"].append(opened(folder))
+        leave_cache(folder)
+        commands["pages on disk"].append(predict(folder, file))
+        leave_cache(folder)
+        runs["verified first"].append(opened(folder, "verify"))
+        commands["verified first"].append(predict(folder, file, verify=True))
+        second.append(second_process(folder))
+    return {"runs": runs, "commands": commands, "second": second}
+
+
+def _report(
+    size: int, runs: dict[str, list[dict[str, Any]]], commands: dict[str, list[float]], second: list[int]
+) -> str:
+    text = f"A model of {human_bytes(size)}, {LABELS:,} labels with names; seconds, median (least to most) of {ROUNDS} "
+    text += "processes. Verified first: of pages on disk, which are in memory then.\n\n"
     rows = [
-        [name, *(f"{statistics.median(run[part] for run in group):.2f}" for part in ("imports", "opening", "answer"))]
+        [name, *(str(Spread.of([run[part] for run in group])) if part in group[0] else "-" for part in PARTS)]
         for name, group in runs.items()
     ]
-    text = f"A model of {human_bytes(size)}, {LABELS:,} labels with names; seconds, median of {ROUNDS} processes.\n\n"
-    text += table(["", "imports", "opening", "first answer"], rows)
-    text += f"\nPrivate memory that opening and answering add to a second process: {human_bytes(second)}, "
-    text += f"{100 * second / size:.1f} % of the model.\n"
-    text += f"`xmach predict` of one row: {command[0]:.1f} s with --no-verify, {command[1]:.1f} s without.\n"
-    write_results("opening", {"bytes": size, "runs": runs, "second": second, "predict": command}, text)
+    text += table(["", "imports", "verification", "opening", "first answer"], rows)
+    shares = Spread.of([100 * each / size for each in second])
+    text += "\nPrivate memory that opening and answering add to a second process: "
+    text += f"{human_bytes(round(statistics.median(second)))}, {shares} % of the model.\n\n"
+    header = ["`xmach predict` of one row", "seconds, start to end"]
+    return text + table(header, [[name, str(Spread.of(seconds))] for name, seconds in commands.items()])
 
 
 def write_model(folder: Path) -> int:
@@ -125,12 +160,23 @@ def second_process(folder: Path) -> int:
         return int(opened(folder)["private"])
 
 
-def predict(folder: Path, place: Path, verify: bool) -> float:
-    """Seconds of the command, from start to end, for a file of one row."""
-    row = SparseRows(np.array([0, 2]), np.array([1, 2], np.int32), _ones(2), FEATURES)
+def write_row(place: Path) -> Path:
+    """A data file of one row."""
+    row = SparseRows(np.array([0, 50]), np.arange(0, FEATURES, FEATURES // 50, dtype=np.int32), _ones(50), FEATURES)
     label = SparseRows(np.array([0, 1]), np.array([0], np.int32), _ones(1), LABELS)
     write_xmc(Dataset(row, label), place / "row.txt")
-    command = [sys.executable, "-m", "xmach", "predict", str(folder), str(place / "row.txt"), "--cache", f"{place}/c"]
+    return place / "row.txt"
+
+
+def predict(folder: Path, file: Path, verify: bool = False) -> float:
+    """Seconds of the command for a file of one row, which is read anew."""
+    with tempfile.TemporaryDirectory(dir=file.parent) as cache:
+        command = [sys.executable, "-m", "xmach", "predict", str(folder), str(file), "--cache", cache]
+        return timed([*command, *([] if verify else ["--no-verify"])])
+
+
+def timed(command: list[str]) -> float:
+    """Seconds of a command from start to end."""
     begun = time.perf_counter()
-    subprocess.run([*command, *([] if verify else ["--no-verify"])], check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True)
     return time.perf_counter() - begun

@@ -21,9 +21,14 @@ def data_folder() -> Path:
 
 
 def write_results(name: str, results: Any, markdown: str) -> None:
-    """Leave results as JSON and Markdown, and print the latter."""
+    """Leave results as JSON and Markdown, and the plot that is made of the JSON; print the Markdown."""
+    from benchmarks.drawings import DRAWINGS  # matplotlib: not for those who only want a folder
+
     OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    kept = json.dumps(results, indent=1)
+    (OUT / f"{name}.json").write_text(kept + "\n", encoding="utf-8")
+    if name in DRAWINGS:
+        DRAWINGS[name](json.loads(kept), OUT / f"{name}.svg")
     (OUT / f"{name}.md").write_text(markdown, encoding="utf-8")
     print(markdown)
 

@@ -16,12 +16,13 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from benchmarks.contest import Spread, figures
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito
 _MARKERS = "os^Dv*"
+_TICKS = 8  # more have no room
 _COVER = {"facecolor": "#ffffff", "edgecolor": "none", "pad": 1}  # no line runs through a heading
 _STYLE: dict[Any, Any] = {  # Any: matplotlib types its keys as one long literal
     "font.size": 9,
@@ -52,8 +53,8 @@ class Panel:
 class Line:
     """One line of a scaling plot: what was measured at each x."""
 
-    xs: Sequence[float]
-    values: Sequence[Spread]
+    xs: list[float]
+    values: list[Spread]
 
 
 @contextmanager
@@ -78,9 +79,17 @@ def bars(path: Path, title: str, panels: Sequence[Panel]) -> None:
 
 
 def lines(
-    path: Path, title: str, series: Mapping[str, Line], axes: tuple[str, str], log: tuple[bool, bool] = (True, True)
+    path: Path,
+    title: str,
+    series: Mapping[str, Line],
+    axes: tuple[str, str],
+    log: tuple[bool, bool] = (True, True),
+    from_zero: bool = True,
 ) -> None:
-    """A line a series with whiskers; `axes` names x and y with their units, both logarithmic unless told."""
+    """A line a series with whiskers; `axes` names x and y with their units, both logarithmic unless told.
+
+    A linear y begins at 0; `from_zero=False` is for lines that would all lie in one corner then.
+    """
     with figure(path, (8.6, 4.6)) as drawn:
         place = drawn.subplots()
         for i, (name, line) in enumerate(series.items()):
@@ -99,7 +108,11 @@ def lines(
             if logarithmic:
                 scale("log")
                 _plain_numbers(axis)
-        if not log[1]:
+        where = sorted({x for line in series.values() for x in line.xs})
+        if len(where) <= _TICKS:  # the values themselves, not powers of ten beside them
+            place.xaxis.set_major_locator(FixedLocator(where))
+            place.xaxis.set_minor_locator(NullLocator())
+        if from_zero and not log[1]:
             place.set_ylim(bottom=0)
         drawn.legend(loc="outside lower center", ncols=min(4, len(series)))
         drawn.suptitle(title, fontsize=10.5)
@@ -134,7 +147,7 @@ def _draw_bars(place: Axes, panel: Panel) -> None:
         least = min(value.low for group in panel.groups.values() for value in group.values())
         place.set_xscale("log")
         place.set_xlim(min(0.7, 0.8 * least), most * 2)
-        _plain_numbers(place.xaxis)
+        _plain_numbers(place.xaxis, (1, 2, 5) if most < 100 * least else (1,))
         place.axvline(1.0, color="#222222", linewidth=0.8)
     else:
         place.set_xlim(0, 1.1 * most)
@@ -145,9 +158,9 @@ def _draw_bars(place: Axes, panel: Panel) -> None:
     place.set_xlabel(panel.axis)
 
 
-def _plain_numbers(axis: Any) -> None:
-    """Powers of ten as 0.1, 1, 10, 1,000: not as exponents; millions as 1M."""
-    axis.set_major_locator(LogLocator(10))
+def _plain_numbers(axis: Any, between: tuple[int, ...] = (1,)) -> None:
+    """Powers of ten as 0.1, 1, 10, 1,000: not as exponents; millions as 1M; `between` are told multiples of them."""
+    axis.set_major_locator(LogLocator(10, between))
     axis.set_major_formatter(FuncFormatter(lambda number, _: _plain(number)))
     axis.set_minor_formatter(NullFormatter())
 

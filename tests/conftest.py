@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.command_server import CommandServer
 
 from xmach.data import Dataset, write_xmc
 from xmach.types import SparseRows
@@ -66,16 +67,38 @@ def small_file(tmp_path: Path) -> Path:
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture
-def xmach(tmp_path: Path) -> Run:
-    """Runs the command in a process of its own, with a cache folder of its own."""
-    environment = os.environ | {"XMACH_CACHE": str(tmp_path / "cache")}
+def checked(run: Callable[[list[str], dict[str, str]], subprocess.CompletedProcess[str]], cache: Path) -> Run:
+    """Runs commands with a cache folder of their own; the exit code is as expected, and there is no traceback."""
 
-    def run(*arguments: object, code: int | None = 0) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "xmach", *map(str, arguments)]
-        result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    def checked_run(*arguments: object, code: int | None = 0) -> subprocess.CompletedProcess[str]:
+        result = run([str(argument) for argument in arguments], os.environ | {"XMACH_CACHE": str(cache)})
         assert code is None or result.returncode == code, (result.returncode, result.stdout, result.stderr)
         assert "Traceback" not in result.stderr, result.stderr
         return result
 
-    return run
+    return checked_run
+
+
+@pytest.fixture(scope="session")
+def command_server() -> Iterator[CommandServer]:
+    """One for all tests of a process."""
+    server = CommandServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def xmach(tmp_path: Path, command_server: CommandServer) -> Run:
+    """Runs the command in a process of its own, forked from one that has imported everything."""
+    return checked(command_server.run, tmp_path / "cache")
+
+
+@pytest.fixture
+def xmach_process(tmp_path: Path) -> Run:
+    """Runs the command in a fresh interpreter, as a shell does: seconds slower."""
+
+    def run(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "xmach", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+    return checked(run, tmp_path / "cache")

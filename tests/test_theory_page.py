@@ -141,7 +141,7 @@ def test_figures_are_the_same_bytes_each_time(tmp_path: Path, monkeypatch: pytes
         monkeypatch.setattr("benchmarks.places.OUT", tmp_path / name)
         theory.main(tmp_path / name, n_draws=3, n_pair_draws=20)
     files = sorted(path.name for path in (tmp_path / "once").iterdir())
-    assert files == ["estimates.svg", "pairs.svg", "theory.json", "theory.md"]
+    assert files == ["estimates.svg", "pairs.svg", "theory.json", "theory.md", "theory.svg"]
     for file in files:
         assert (tmp_path / "once" / file).read_bytes() == (tmp_path / "again" / file).read_bytes()
     results = json.loads((tmp_path / "once" / "theory.json").read_text(encoding="utf-8"))

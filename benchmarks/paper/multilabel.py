@@ -59,7 +59,8 @@ def _evaluate(predictor: Predictor, test: Dataset, compare: bool) -> Iterator[di
         for name in names[r]:
             groups = [sums[key].result() for key in wanted if (key[0], key[2]) == (r, name)]
             figures = {metric: mean(group[metric] for group in groups) for metric in groups[0]}
-            yield {"R": r, "estimator": name, "groups": len(groups), **figures}
+            spread = {metric: [f(group[metric] for group in groups) for f in (min, max)] for metric in groups[0]}
+            yield {"R": r, "estimator": name, "groups": len(groups), "spread": spread, **figures}
 
 
 def _figures(row: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.contest import Spread
 from benchmarks.places import table, write_results
 from xmach.buckets import UniversalHashes
 from xmach.features import Scaler
@@ -67,6 +68,7 @@ def measure(preset: Preset) -> dict[str, Any]:
         "preset": preset.name,
         "network": "-".join(map(str, shape.widths)),
         "step_ms": 1000 * step_seconds,
+        "step": Spread.of(seconds[2:]).times(1000)._asdict(),
         "hours": hours,
         "total_hours": R * hours,
         "training_bytes": memory.parent + memory.repetition,

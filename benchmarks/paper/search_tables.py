@@ -96,7 +96,7 @@ def recall_figure(path: Path, title: str, rows: Sequence[Row]) -> None:
 
 def _line(points: dict[int, float]) -> Line:
     xs = sorted(points)
-    return Line(xs, [Spread(points[x], points[x], points[x]) for x in xs])
+    return Line([float(x) for x in xs], [Spread(points[x], points[x], points[x]) for x in xs])
 
 
 def _metric_table(rows: Sequence[Row], which: str, names: dict[str, str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,6 +39,13 @@ _BATCH_BYTES = 64 * 2**20  # bucket probabilities held at a time
 _FEW_ROWS = 16  # so few are not worth a second thread
 
 
+class Pages(Protocol):
+    """Pages of a model that lies in files."""
+
+    def expect(self, rows: Rows) -> None:
+        """Hear which rows are answered next."""
+
+
 @dataclass(frozen=True)
 class Predictor:
     """Answers rows or texts with the k best labels; needs no training code."""
@@ -55,6 +62,7 @@ class Predictor:
     mean_labels: float = 1.0  # labels a training row
     feature_names: tuple[str, ...] | None = None  # (d,) of the table that was trained on
     index: Index | None = None  # tables that lie beside the model; None: the decoder chooses
+    pages: Pages | None = None  # of the files that the models lie in; None: they are in memory
 
     @property
     def n_labels(self) -> int:
@@ -169,8 +177,9 @@ class Predictor:
         return np.array([found[name] for name in wanted], np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the decoder's tables, which are made again when needed."""
-        return {name: value for name, value in vars(self).items() if name != "decoder"} | {"index": None}
+        """Without the decoder's tables, which are made again when needed; the models travel as arrays in memory."""
+        kept = {name: value for name, value in vars(self).items() if name != "decoder"}
+        return kept | {"index": None, "pages": None}
 
     @property
     def _batch_size(self) -> int:
@@ -182,6 +191,8 @@ class Predictor:
         Linear algebra on one thread each: so a product has the same bits whatever the number of cores, and threads of
         two kinds do not wait for each other's core. Decoding begins when all are done.
         """
+        if self.pages is not None:
+            self.pages.expect(rows)
         scaled = self.scaler.apply(rows)
 
         def forward(r: int) -> None:

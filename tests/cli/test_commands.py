@@ -4,45 +4,61 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.conftest import Run
+from tests.command_server import CommandServer
+from tests.conftest import Run, checked, made_up
 
 from xmach import __version__
+from xmach.data import write_xmc
 
 SMALL = ["--buckets", 8, "--repetitions", 3, "--hidden", 16, "--epochs", 8, "--learning-rate", 0.01]
 
 
+@pytest.fixture(scope="module")
+def trained(command_server: CommandServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trained")
+    write_xmc(made_up(), folder / "small.txt")
+    run = checked(command_server.run, folder / "cache")
+    run("train", folder / "small.txt", "--model", folder / "model", *SMALL, "--executor", "local")
+    return folder / "model"
+
+
 @pytest.fixture
-def model(xmach: Run, small_file: Path, tmp_path: Path) -> Path:
-    xmach("train", small_file, "--model", tmp_path / "model", *SMALL, "--executor", "local")
-    return tmp_path / "model"
+def model(trained: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(trained, tmp_path / "model"))
 
 
-def test_version_and_help(xmach: Run) -> None:
-    assert xmach("--version").stdout.strip() == f"xmach {__version__}"
+def test_version_and_help(xmach: Run, xmach_process: Run) -> None:
+    assert xmach_process("--version").stdout.strip() == f"xmach {__version__}"
+    listed = xmach_process("--help").stdout
     for command in ("train", "predict", "evaluate", "inspect", "check", "demo", "synth"):
-        assert command in xmach("--help").stdout
+        assert command in listed
         assert "Usage" in xmach(command, "--help").stdout
 
 
-def test_train_evaluate_predict_inspect(xmach: Run, small_file: Path, tmp_path: Path) -> None:
-    trained = xmach("train", small_file, "--model", tmp_path / "m", *SMALL, "--json", "--executor", "local")
+def test_train_evaluate_predict_inspect(xmach: Run, xmach_process: Run, small_file: Path, tmp_path: Path) -> None:
+    """The whole round, each command once in a fresh interpreter as a shell runs it."""
+    trained = xmach_process("train", small_file, "--model", tmp_path / "m", *SMALL, "--json", "--executor", "local")
     facts = json.loads(trained.stdout)
     assert facts["complete"]
     assert (facts["repetitions"], facts["trained"], facts["estimator"]) == (3, 3, "log")
     assert "300 rows, 40 features, 30 labels" in trained.stderr
 
-    evaluated = json.loads(xmach("evaluate", tmp_path / "m", small_file, "--k", "1,5", "--json").stdout)
+    evaluated = json.loads(xmach_process("evaluate", tmp_path / "m", small_file, "--k", "1,5", "--json").stdout)
     assert evaluated["rows"] == 300
     assert 0.2 < evaluated["metrics"]["precision@1"] <= 1
     assert "precision" in xmach("evaluate", tmp_path / "m", small_file).stdout
     kept = json.loads((tmp_path / "m" / "metrics.json").read_text())["evaluations"]
     assert kept[0]["metrics"] == evaluated["metrics"]
 
-    lines = [json.loads(line) for line in xmach("predict", tmp_path / "m", small_file, "--k", 3).stdout.splitlines()]
+    answers = xmach_process("predict", tmp_path / "m", small_file, "--k", 3).stdout
+    lines = [json.loads(line) for line in answers.splitlines()]
     assert [line["row"] for line in lines] == list(range(300))
     assert all(len(line["labels"]) == len(line["scores"]) == 3 for line in lines)
     xmach("predict", tmp_path / "m", small_file, "--k", 3, "--out", tmp_path / "answers.jsonl")
@@ -51,10 +67,19 @@ def test_train_evaluate_predict_inspect(xmach: Run, small_file: Path, tmp_path: 
     parquet = pq.read_table(tmp_path / "answers.parquet")
     assert parquet["labels"].to_pylist() == [line["labels"] for line in lines]
 
-    inspected = json.loads(xmach("inspect", tmp_path / "m", "--json").stdout)
+    inspected = json.loads(xmach_process("inspect", tmp_path / "m", "--json").stdout)
     assert inspected["present"] == [0, 1, 2]
     assert (inspected["labels"], inspected["buckets"]) == (30, 8)
     assert "repetitions   3 of 3 there" in xmach("inspect", tmp_path / "m").stdout
+
+
+def test_answering_imports_nothing_that_it_does_not_use(small_file: Path, model: Path, tmp_path: Path) -> None:
+    """Each of these takes 10 to 1,500 ms, at the start of every command."""
+    command = [sys.executable, "-X", "importtime", "-m", "xmach", "predict", model, small_file, "--no-verify"]
+    result = subprocess.run([*command, "--cache", tmp_path / "cache"], capture_output=True, text=True, check=True)
+    imported = {line.split("|")[-1].strip() for line in result.stderr.splitlines() if line.startswith("import time:")}
+    assert "numpy" in imported
+    assert not imported & {"pandas", "rich.progress", "loky", "sklearn", "torch", "matplotlib", "pyarrow.parquet"}
 
 
 def test_the_same_command_again_does_nothing(xmach: Run, small_file: Path, model: Path) -> None:
@@ -90,7 +115,8 @@ def test_validation_chooses_the_estimator(xmach: Run, small_file: Path, tmp_path
 def test_svmlight_names_come_back(xmach: Run, tmp_path: Path) -> None:
     file = tmp_path / "classes.svm"
     file.write_text("".join(f"{10 * (i % 3) - 10} {i % 3 + 1}:1 {i % 5 + 4}:0.5\n" for i in range(60)))
-    xmach("train", file, "--model", tmp_path / "m", "--buckets", 2, "--repetitions", 4, "--hidden", "none")
+    options = ["--buckets", 2, "--repetitions", 4, "--hidden", "none", "--executor", "local"]
+    xmach("train", file, "--model", tmp_path / "m", *options)
     answers = [json.loads(line) for line in xmach("predict", tmp_path / "m", file, "--k", 1).stdout.splitlines()]
     assert [line["labels"][0] for line in answers[:3]] == ["-10", "0", "10"]
     assert json.loads(xmach("evaluate", tmp_path / "m", file, "--json").stdout)["metrics"]["precision@1"] == 1.0

@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.conftest import Run, made_up
+from tests.command_server import CommandServer
+from tests.conftest import Run, checked, made_up
 
 from xmach.data import write_xmc
 
@@ -21,10 +22,16 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def trained(command_server: CommandServer, rows: Path) -> Path:
+    checked(command_server.run, rows.parent / "cache")("train", rows, "--model", rows.parent / "model", *SMALL)
+    return rows.parent / "model"
+
+
 @pytest.fixture
-def model(xmach: Run, rows: Path, tmp_path: Path) -> Path:
-    xmach("train", rows, "--model", tmp_path / "model", *SMALL)
-    return tmp_path / "model"
+def model(trained: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(trained, tmp_path / "model"))
 
 
 def sizes(xmach: Run, model: Path) -> tuple[int, int | None]:

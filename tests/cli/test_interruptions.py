@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.conftest import made_up
+from tests.conftest import Run, made_up
 
 from xmach.data import write_xmc
 
@@ -76,18 +76,20 @@ def killed(file: Path, model: Path, times: int, options: tuple[str, ...], seed: 
         pytest.param(10, (*POOL, "--epochs", "150"), id="pool, ten times", marks=pytest.mark.slow),
     ],
 )
-def test_killed_and_resumed_is_the_same_bytes(file: Path, tmp_path: Path, times: int, options: tuple[str, ...]) -> None:
-    assert finish(start(file, tmp_path / "undisturbed", *options))[0] == 0
+def test_killed_and_resumed_is_the_same_bytes(
+    xmach: Run, file: Path, tmp_path: Path, times: int, options: tuple[str, ...]
+) -> None:
+    xmach("train", file, "--model", tmp_path / "undisturbed", *SETTINGS, *options)
     # on a busy machine a run may end before its kill comes
     assert killed(file, tmp_path / "killed", times, options, seed=times) >= 0.6 * times
-    assert finish(start(file, tmp_path / "killed", *options))[0] == 0
+    xmach("train", file, "--model", tmp_path / "killed", *SETTINGS, *options)
     assert digest(tmp_path / "killed") == digest(tmp_path / "undisturbed")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("options", [(*LOCAL, "--epochs", "12"), (*POOL, "--epochs", "12")], ids=["local", "pool"])
 def test_a_polite_signal_saves_and_says_how_to_go_on(
-    file: Path, tmp_path: Path, number: signal.Signals, options: tuple[str, ...]
+    xmach: Run, file: Path, tmp_path: Path, number: signal.Signals, options: tuple[str, ...]
 ) -> None:
     model = tmp_path / "model"
     process = start(file, model, *options)
@@ -98,7 +100,7 @@ def test_a_polite_signal_saves_and_says_how_to_go_on(
     assert "stopping: each repetition saves where it is" in errors
     assert "run the same command again to go on" in errors
     assert "Traceback" not in errors
-    assert finish(start(file, model, *options))[0] == 0
+    xmach("train", file, "--model", model, *SETTINGS, *options)
     assert not (model / "progress").exists()
 
 

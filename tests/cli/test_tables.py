@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import Run
+from tests.command_server import CommandServer
+from tests.conftest import Run, checked
 
 SMALL = ("--buckets", 3, "--repetitions", 2, "--hidden", 8, "--epochs", 3, "--executor", "local")
 ROWS = [
@@ -25,11 +24,10 @@ def write_shop(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(command_server: CommandServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
-    options = [*COLUMNS, "--weight", "sessions", *SMALL, "--features", 500, "--cache", folder / "cache"]
-    command = [sys.executable, "-m", "xmach", "train", write_shop(folder), "--model", folder / "m", *options]
-    subprocess.run([str(part) for part in command], check=True, capture_output=True)
+    options = [*COLUMNS, "--weight", "sessions", *SMALL, "--features", 500]
+    checked(command_server.run, folder / "cache")("train", write_shop(folder), "--model", folder / "m", *options)
     return folder / "m"
 
 

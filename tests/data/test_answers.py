@@ -12,12 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from xmach.data import answers as module
 from xmach.data.answers import open_answers
 from xmach.errors import ParameterError
 from xmach.types import TopK
 
 IDS = np.array([[0, 1], [2, 0], [1, -1]])
 SCORES = np.float32([[0.7, 0.1], [1e-30, 1e-7], [1 / 3, -np.inf]])
+
+
+@pytest.fixture(autouse=True, params=["few rows", "many rows"])
+def amount(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are written without Arrow's functions, many with them; whatever is true of one is true of the other."""
+    if request.param == "many rows":
+        monkeypatch.setattr(module, "_FEW_ROWS", 0)
 
 
 def read_back(path: Path) -> list[dict[str, Any]]:
@@ -54,6 +62,20 @@ def test_labels_read_back(tmp_path: Path, name: str, names: Any, expected: list[
     labels, scores = written(tmp_path / name, names[IDS])
     assert labels == [[expected[0], expected[1]], [expected[2], expected[0]], [expected[1]]]
     assert scores == [SCORES[0].tolist(), SCORES[1].tolist(), SCORES[2, :1].tolist()]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [np.arange(3), np.array(['a"b', "é", "\x7f\x1f\\"]), np.array([1e-7, 1e22, 3.0])],
+    ids=["ids", "texts", "floats"],
+)
+def test_few_rows_and_many_are_the_same_bytes(tmp_path: Path, names: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = np.float32([[1e-7, -1e22], [123456.78, np.nan], [-0.0, np.inf]])
+    for few in (0, 1000):
+        monkeypatch.setattr(module, "_FEW_ROWS", few)
+        with open_answers(tmp_path / f"{few}.jsonl") as answers:
+            answers.write(np.array([3, 5, 2**40]), TopK(names[IDS], scores, IDS))
+    assert (tmp_path / "0.jsonl").read_bytes() == (tmp_path / "1000.jsonl").read_bytes()
 
 
 def test_a_score_that_json_has_no_number_for_is_null(tmp_path: Path) -> None:

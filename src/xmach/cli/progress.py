@@ -7,9 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _LINE_SECONDS = 10.0
 _POLL_SECONDS = 0.5
@@ -31,13 +32,7 @@ class Meter:
 
     def __enter__(self) -> Meter:
         if sys.stderr.isatty():
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TaskProgressColumn(),
-                TextColumn("{task.fields[note]}"),
-            )
-            self._bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+            self._bar = _bar()
             self._bar.add_task(self.what, total=None, note="")
             self._bar.start()
         return self
@@ -60,6 +55,15 @@ class Meter:
             self._shown = now
             left = f", {(total - done) / speed:,.0f} s left" if speed > 0 else ""
             say(f"{self.what}: {done / max(total, 1):.0%}, {text}{left}")
+
+
+def _bar() -> Progress:
+    from rich.console import Console  # not before there is a terminal to draw on
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    words, note = TextColumn("{task.description}"), TextColumn("{task.fields[note]}")
+    columns = (words, BarColumn(), TaskProgressColumn(), note, TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 class Watch:

@@ -6,18 +6,21 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from xmach.data.json_texts import json_texts, json_values, text_bytes
+from xmach.data.arrow import arrow_numbers
+from xmach.data.json_texts import encode_json, json_texts, json_values, text_bytes
 from xmach.data.whole_files import whole_file
 from xmach.errors import ParameterError
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK
+
+_FEW_ROWS = 1000  # fewer at a time are written without Arrow's functions
 
 
 class Answers(Protocol):
@@ -61,7 +64,8 @@ def _check_place(path: Path) -> None:
 class _JsonLines:
     """Lines are put together by Arrow, a batch at a time.
 
-    Ten answers a row: ids 2.0 us a row, names 6; a line at a time in Python took 5.3 and 9.
+    Ten answers a row: ids 2.0 us a row, names 6; a line at a time in Python takes 5.3 and 9, but does not import
+    pandas, as Arrow does where it is installed: that takes as long as 50,000 rows.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -69,12 +73,25 @@ class _JsonLines:
 
     def write(self, rows: IntArray | range, best: TopK) -> None:
         there = best.ids >= 0  # (n, k)
-        numbers = pa.array(np.asarray(rows, np.int64)).cast(pa.string())
+        if len(there) < _FEW_ROWS:
+            self._file.writelines(_lines(rows, best, there))
+            return
+        numbers = arrow_numbers(np.asarray(rows, np.int64)).cast(pa.string())
         labels, scores = _quoted(_typed(best.labels[there])), _numbers(best.scores[there])
         lists = [pc.binary_join(_lists(there, values), ", ") for values in (labels, scores)]
         texts = ['{"row": ', numbers, ', "labels": [', lists[0], '], "scores": [', lists[1], "]}\n", ""]
         lines = pc.binary_join_element_wise(*texts)
         self._file.write(text_bytes(lines).decode())
+
+
+def _lines(rows: IntArray | range, best: TopK, there: BoolArray) -> Iterator[str]:
+    """The same lines, one at a time; scores are Arrow's texts here, too."""
+    labels, scores = map(encode_json, _plain(best.labels[there])), best.scores[there]
+    texts = arrow_numbers(scores).cast(pa.string()).to_pylist()
+    numbers = (text if finite else "null" for text, finite in zip(texts, np.isfinite(scores), strict=True))
+    for row, count in zip(rows, np.count_nonzero(there, axis=1), strict=True):
+        lists = [", ".join(islice(values, count)) for values in (labels, numbers)]
+        yield f'{{"row": {row}, "labels": [{lists[0]}], "scores": [{lists[1]}]}}\n'
 
 
 def _quoted(labels: pa.Array) -> pa.Array:
@@ -87,7 +104,7 @@ def _quoted(labels: pa.Array) -> pa.Array:
 class _Parquet:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._writer: pq.ParquetWriter | None = None
+        self._writer: Any = None
 
     def __enter__(self) -> _Parquet:
         return self
@@ -101,8 +118,10 @@ class _Parquet:
             )
         )
 
-    def _open(self, labels: pa.DataType) -> pq.ParquetWriter:
+    def _open(self, labels: pa.DataType) -> Any:
         """The writer; the labels of a model have one type, whichever rows come first."""
+        import pyarrow.parquet as pq  # not before somebody wants Parquet
+
         if self._writer is None:
             fields = [("row", pa.int64()), ("labels", pa.list_(labels)), ("scores", pa.list_(pa.float32()))]
             self._writer = pq.ParquetWriter(self._path, pa.schema(fields))
@@ -121,6 +140,14 @@ def _typed(labels: AnyArray) -> pa.Array:
     except pa.ArrowTypeError:  # not all are text
         texts = None
     return texts if texts is not None and not texts.null_count else pa.array([str(label) for label in labels])
+
+
+def _plain(labels: AnyArray) -> list[Any]:
+    """The same as plain values."""
+    values: list[Any] = labels.tolist()
+    if labels.dtype.kind in "iufbU" or all(isinstance(value, str) for value in values):
+        return values
+    return [str(value) for value in values]
 
 
 def _lists(there: BoolArray, values: pa.Array) -> pa.ListArray:

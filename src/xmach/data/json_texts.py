@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _ESCAPED = r'["\\\x00-\x1f]'  # what JSON does not have as it is in a text
-_encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: json.dumps makes one a call
+encode_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: json.dumps makes one a call
 
 
 def json_texts(texts: pa.Array) -> pa.Array:
@@ -19,7 +19,7 @@ def json_texts(texts: pa.Array) -> pa.Array:
 
 def json_values(values: pa.Array) -> pa.Array:
     """Each value as JSON, one at a time."""
-    return pa.array([_encode(value) for value in values.to_pylist()], pa.string())
+    return pa.array([encode_json(value) for value in values.to_pylist()], pa.string())
 
 
 def text_bytes(texts: pa.Array) -> bytes:

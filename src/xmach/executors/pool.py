@@ -8,12 +8,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
-
-from loky import ProcessPoolExecutor
-from loky.process_executor import BrokenProcessPool
 
 from xmach.errors import WorkerDied
 
@@ -57,8 +54,11 @@ class PoolExecutor:
 
 
 @contextmanager
-def _pool(workers: int, advice: str) -> Iterator[ProcessPoolExecutor]:
+def _pool(workers: int, advice: str) -> Iterator[Executor]:
     """So many processes, none of them left in the end."""
+    from loky import ProcessPoolExecutor  # not imported by those who open a model
+    from loky.process_executor import BrokenProcessPool
+
     pool = ProcessPoolExecutor(max_workers=workers, initializer=_prepare_worker, initargs=(os.getpid(),))
     try:
         yield pool

@@ -9,6 +9,7 @@ from xmach.errors import ModelIncomplete, ModelMissing
 from xmach.predictor import Predictor, subset
 from xmach.store.index import open_index
 from xmach.store.model import ModelStore
+from xmach.store.pages import FirstLayers
 
 
 def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False) -> Predictor:
@@ -34,8 +35,9 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
     if verify:
         store.verify(present)
     apart = verify and manifest is None  # no manifest that could vouch for the files
+    models, first_layers = zip(*(store.mapped_model(r, verify=apart) for r in present), strict=True)
     return Predictor(
-        models=tuple(store.model(r, verify=apart) for r in present),
+        models=models,
         hashes=subset(plan.hashes, present),
         scaler=store.scaler(verify=apart),
         label_counts=store.label_counts(verify=apart),
@@ -47,6 +49,7 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
         mean_labels=plan.mean_labels,
         feature_names=_feature_names(plan.columns),
         index=None if missing else open_index(store.folder, plan.hashes),
+        pages=FirstLayers(first_layers),
     )
 
 

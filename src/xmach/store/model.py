@@ -21,7 +21,8 @@ from xmach.features.featurizers import is_plain, needs_arrays
 from xmach.models import NetworkModel
 from xmach.store.atomic import remove_abandoned, sha256_of, write_json
 from xmach.store.names import StoredNames, write_names
-from xmach.store.tensors import read_tensors, write_tensors
+from xmach.store.pages import Region
+from xmach.store.tensors import map_tensors, read_tensors, write_tensors
 from xmach.training import Plan
 from xmach.types import AnyArray, BucketModel, TextRows
 
@@ -113,14 +114,18 @@ class ModelStore:
 
     def model(self, repetition: int, verify: bool = True) -> NetworkModel:
         """A stored bucket model, memory-mapped."""
-        arrays, about = read_tensors(self.path(repetition), verify)
+        return self.mapped_model(repetition, verify)[0]
+
+    def mapped_model(self, repetition: int, verify: bool = True) -> tuple[NetworkModel, Region]:
+        """A stored bucket model, memory-mapped, and where in its file the first layer lies."""
+        arrays, about, regions = map_tensors(self.path(repetition), verify)
         self._check_identity(self.path(repetition), repetition, about)
         model = NetworkModel.from_arrays(arrays, about["loss"])
         plan = self.plan()
         expected = (plan.n_features, *plan.settings.hidden, plan.hashes.n_buckets)
         if tuple(w.shape for w in model.weights) != tuple(pairwise(expected)):
             raise ModelCorrupt(f"{self.path(repetition)}: the layers are not those of the plan, {expected}")
-        return model
+        return model, regions["weights.0"]
 
     def history(self, repetition: int) -> list[dict[str, float]]:
         """The losses of each epoch of a stored repetition."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from xmach.data.arrow import arrow_numbers
 from xmach.errors import ModelCorrupt, NotStorable
 from xmach.store.atomic import write_atomically
 from xmach.types import AnyArray, IntArray
@@ -44,9 +45,8 @@ class StoredNames:
 
     def __getitem__(self, ids: IntArray) -> AnyArray:
         """The names of ids, in an array of their shape."""
-        places = np.ascontiguousarray(ids.ravel() % len(self), np.int64)  # -1, no label, as in an array: the last name
-        # neither pa.array nor to_numpy: they import pandas where it is installed, 0.35 s before the first answer
-        names = self._column.take(pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)]))
+        places = ids.ravel() % len(self)  # -1, no label, as in an array: the last name
+        names = self._column.take(arrow_numbers(places))  # and no to_numpy, which imports pandas, too
         return np.array(names.to_pylist(), self._column.type.to_pandas_dtype()).reshape(ids.shape)
 
     def tolist(self) -> list[Any]:

@@ -1,0 +1,161 @@
+"""The plot of each benchmark that compares or measures: a function of its results, as its JSON file has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.contest import Spread, Times
+from benchmarks.paper.theory_figures import draw_estimates
+from benchmarks.plots import Line, Panel, bars, lines
+
+Results = Any  # JSON values
+PARTS = ("imports", "verification", "opening", "answer")  # of a process that opens a model
+SECONDS, RATIO = "seconds", "times as fast (logarithmic)"
+
+
+def once(number: float) -> Spread:
+    """What was measured or computed once: no whiskers."""
+    return Spread(number, number, number)
+
+
+def draw_training(results: Results, path: Path) -> None:
+    """PyTorch's time as a multiple of ours, by shape."""
+    groups = {
+        result["shape"]["name"]: {
+            f"{own} against {other}": Spread(**ratio)
+            for own, against in result["ratios"].items()
+            for other, ratio in against.items()
+        }
+        for result in results
+    }
+    title = "A training step, one thread each, by turns: median, least to most"
+    bars(path, title, [Panel(RATIO, groups, log=True)])
+
+
+def draw_text(results: Results, path: Path) -> None:
+    """HashingVectorizer's time as a multiple of ours, by texts and tokens."""
+    groups: dict[str, dict[str, Spread]] = {}
+    for each in results:
+        times = Times({name: part["seconds"] for name, part in each["times"].items()})
+        groups.setdefault(each["texts"], {})[each["kinds"]] = times.ratio("sklearn", "xmach")
+    title = "Text to rows against scikit-learn's HashingVectorizer, one thread: median, least to most"
+    bars(path, title, [Panel(RATIO, groups, log=True)])
+
+
+def draw_vocabulary(results: Results, path: Path) -> None:
+    """The speed of text by a vocabulary, and of learning it, as a share of plain hashing's."""
+    groups: dict[str, dict[str, Spread]] = {}
+    for each in results:
+        times = Times({name: part["seconds"] for name, part in each["times"].items()})
+        groups[each["texts"]] = {name: times.ratio("hashed", name) for name in ("vocabulary", "learning")}
+    title = "Text by the paper's vocabulary against plain hashing, one thread: median, least to most"
+    bars(path, title, [Panel("times the speed of hashing", groups)])
+
+
+def draw_opening(results: Results, path: Path) -> None:
+    """Seconds from the start of a process to its first answer, and what a second process has for itself."""
+    groups = {
+        name: {part: Spread.of([run[part] for run in runs]) for part in runs[0] if part in PARTS}
+        for name, runs in results["runs"].items()
+    }
+    commands = {"`xmach predict` of one row": {name: Spread.of(s) for name, s in results["commands"].items()}}
+    share = {"": {"private, of the model": Spread.of([100 * n / results["bytes"] for n in results["second"]])}}
+    title = f"Opening a model of {results['bytes'] / 2**30:.2f} GiB: median of processes, least to most"
+    panels = [Panel(SECONDS, groups), Panel(SECONDS, commands), Panel("% of the model (second process)", share)]
+    bars(path, title, panels)
+
+
+def draw_scaling(results: Results, path: Path) -> None:
+    """Milliseconds a row against the number of labels, by search; one run each."""
+    searches = {search: Line([], []) for search in results["labels"][0]["decoding"]}
+    for run in results["labels"]:
+        for search, part in run["decoding"].items():
+            if part is not None:
+                searches[search].xs.append(run["n_labels"])
+                searches[search].values.append(once(1e3 * part["row"]))
+    title = "Top 10 by `mean`, B = 2000, R = 4, one thread, one run each"
+    lines(path, title, searches, ("labels", "milliseconds a row"))
+
+
+def draw_executors(results: Results, path: Path) -> None:
+    """Seconds with one worker and with two, and the ratio of neighbours in time."""
+    seconds = {"": {name: Spread.of(times) for name, times in results["seconds"].items()}}
+    ratio = {"": {"two workers": Spread.of(results["ratios"])}}
+    title = "Training 8 repetitions of delicious: median, least to most"
+    bars(path, title, [Panel(SECONDS, seconds), Panel(RATIO, ratio, log=True)])
+
+
+def draw_reading(results: Results, path: Path) -> None:
+    """Speed of each reader on each file."""
+    groups = {
+        f"{file}, {result['bytes'] / 1e6:.0f} MB": {
+            reader: Spread.of(result[f"{reader}, processor"]).into(result["bytes"] / 1e6)
+            for reader in ("xmach", "scikit-learn")
+        }
+        for file, result in results.items()
+    }
+    bars(path, "Reading XMC text on one core: median, least to most", [Panel("MB a processor second", groups)])
+
+
+def draw_memory(results: Results, path: Path) -> None:
+    """The measured peak as a share of the plan, each case once."""
+    groups: dict[str, dict[str, Spread]] = {}
+    for run in results:
+        name = f"{run['case']} (plan: {run['planned'] / 2**20:,.0f} MiB)"
+        groups.setdefault(f"xmach {run['run']}", {})[name] = once(100 * run["ratio"])
+    bars(path, "Peak memory against what the plan says, one run each", [Panel("measured peak, % of the plan", groups)])
+
+
+def draw_presets(results: Results, path: Path) -> None:
+    """A training step and the memory of a repetition, by preset."""
+    steps = {f"{each['preset']}, all R: {each['total_hours']:,.1f} h": Spread(**each["step"]) for each in results}
+    memory = {each["preset"]: once(each["training_bytes"] / 2**30) for each in results}
+    panels = [
+        Panel("milliseconds a training step", {"": steps}),
+        Panel("GiB of memory to train one repetition at a time, computed", {"": memory}),
+    ]
+    bars(path, "The paper's experiments on one core: median, least to most of the steps", panels)
+
+
+def draw_learners(results: Results, path: Path) -> None:
+    """Precision of each base learner by `log`, and what fitting took; one run each."""
+    chosen = [row for row in results if row["estimator"] == "log"]
+    precisions = {row["learner"]: {f"P@{k}": once(100 * row[f"precision@{k}"]) for k in (1, 3, 5)} for row in chosen}
+    seconds = {"": {row["learner"]: once(row["seconds"]) for row in chosen}}
+    panels = [Panel("precision, %", precisions), Panel("processor seconds to fit, one thread", seconds)]
+    bars(path, "Base learners on bibtex, B = 100, R = 16, one run each", panels)
+
+
+def draw_multilabel(results: Results, path: Path) -> None:
+    """P@1 against R, by set and B; whiskers are the disjoint groups of R repetitions."""
+    series: dict[str, Line] = {}
+    for row in results:
+        if row["estimator"] == "log":
+            line = series.setdefault(f"{row['set']}, B = {row['B']:,}", Line([], []))
+            line.xs.append(row["R"])
+            line.values.append(Spread(row["precision@1"], *row["spread"]["precision@1"]).times(100))
+    title = "Precision against repetitions: mean of groups of R among 16, least to most"
+    lines(path, title, series, ("repetitions R", "P@1, %"), (True, False), from_zero=False)
+
+
+def draw_theory(results: Results, path: Path) -> None:
+    """Estimates against the truth, by estimator and R; the page on theory has this figure and another one."""
+    draw_estimates([row for row in results["estimates"] if row["noise"] == 0], path)
+
+
+DRAWINGS: Mapping[str, Callable[[Results, Path], None]] = {
+    "training": draw_training,
+    "text": draw_text,
+    "vocabulary": draw_vocabulary,
+    "opening": draw_opening,
+    "scaling": draw_scaling,
+    "executors": draw_executors,
+    "reading": draw_reading,
+    "memory": draw_memory,
+    "presets": draw_presets,
+    "learners": draw_learners,
+    "multilabel": draw_multilabel,
+    "theory": draw_theory,
+}
