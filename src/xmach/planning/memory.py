@@ -212,7 +212,7 @@ def _scratch_bytes(shape: Shape) -> int:
     """The working memory of a thread that searches; 16-bit sums of at most 4 million labels are most of it."""
     sums = 2 << min(22, max(6, (shape.n_labels - 1).bit_length()))
     longest = 2 * shape.n_labels // shape.n_buckets  # twice the mean list
-    return sums + 8 * shape.n_repetitions * shape.n_buckets + 8 * longest + 3 * 2**17
+    return sums + 8 * shape.n_repetitions * shape.n_buckets + 8 * longest + 9 * 2**14  # and labels at hand
 
 
 def _step_bytes(shape: Shape, data: DataSize, batch: int) -> int:
