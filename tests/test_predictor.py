@@ -113,6 +113,7 @@ def test_candidates_are_the_filtered_ranking_in_any_batches(
             np.testing.assert_array_equal(best.scores[i, : len(kept)], full.scores[i, kept])
             np.testing.assert_array_equal(best.labels[i, : len(kept)], names[full.ids[i, kept]])
             assert set(best.ids[i, len(kept) :].tolist()) <= {-1}
+            assert set(best.labels[i, len(kept) :].tolist()) <= {None}  # not a name that no candidate has
     with pytest.raises(InputError, match="there are candidates for 99 rows but 100 rows to answer"):
         predictor.top_k(ROWS, 9, candidates=each[:99])
 
@@ -127,8 +128,13 @@ def test_names_have_ids() -> None:
         named, ids = replace(plain, label_names=names), draw.integers(0, N_LABELS, 40)
         np.testing.assert_array_equal(named.ids_of(names[ids]), ids)
         np.testing.assert_array_equal(named.ids_of(names[ids].tolist()), ids)
+        for alone in ("label 3", 7):  # a text would be taken letter by letter
+            with pytest.raises(InputError, match=f"takes a list of label names, got {alone!r}: put it in a list"):
+                named.ids_of(alone)  # type: ignore[arg-type]
         with pytest.raises(InputError, match="2 of 3 names are no label's; the first is 'spoon'"):
             named.ids_of(np.array(["spoon", "fork", names[0]], object))
+    mixed = replace(plain, label_names=np.array(["a", *range(1, N_LABELS)], object))
+    assert mixed.ids_of([7, "a"]).tolist() == [7, 0]
     twice = replace(plain, label_names=np.array(["a", "b"] * (N_LABELS // 2)))
     with pytest.raises(InputError, match="'b' is the name of labels 1 and 3: give ids instead"):
         twice.ids_of(["b"])

@@ -111,7 +111,7 @@ class Predictor:
         """The k best labels of each row, best first, in bounded memory; labels never trained on come last.
 
         `candidates`: the best of these ids only, an array for all rows or a list of arrays, one a row; as in the full
-        ranking without the others. For names see `ids_of`. Where a row has fewer than k, ids are -1, whatever the name.
+        ranking without the others. For names see `ids_of`. Where a row has fewer than k, ids are -1 and names None.
         """
         rows, k = self.rows(X), min(check_k(k), self.n_labels)
         among = None if candidates is None else self.decoder.among(candidates, rows.shape[0])
@@ -162,14 +162,22 @@ class Predictor:
             yield start, stop, sketch[: stop - start]
 
     def names(self, ids: IntArray) -> AnyArray:
-        """The label names of ids."""
-        return ids if self.label_names is None else self.label_names[ids]
+        """The label names of ids; None for the id -1, which is no label's."""
+        if self.label_names is None:
+            return ids
+        if not (missing := ids < 0).any():
+            return self.label_names[ids]
+        named = self.label_names[np.where(missing, 0, ids)].astype(object)
+        named[missing] = None
+        return named
 
     def ids_of(self, names: Sequence[Any] | AnyArray) -> IntArray:
         """(m,) the ids of label names, the inverse of `names`; a name that is no label's, or of several, is refused."""
+        if isinstance(names, str) or not np.iterable(names):
+            raise InputError(f"ids_of takes a list of label names, got {names!r}: put it in a list")
         if self.label_names is None:
             return np.array([whole("a label's name", name, 0, self.n_labels - 1) for name in names], np.int64)
-        wanted = np.asarray(names).tolist()  # Python's own values, as the names are compared
+        wanted = names.tolist() if isinstance(names, np.ndarray) else list(names)  # not all as text if one is text
         found = find_names(self.label_names, wanted)
         unknown = [name for name in wanted if name not in found]
         if unknown:

@@ -76,7 +76,7 @@ Rows: TypeAlias = SparseRows | FloatArray  # what a bucket model takes: sparse r
 
 
 class TopK(NamedTuple):
-    """The k best labels of n rows, best first; where a row has fewer than k, ids are -1 and scores -inf."""
+    """The k best labels of n rows, best first; where a row has fewer than k, ids are -1, scores -inf and names None."""
 
     labels: AnyArray  # (n, k) label names, or the ids again where labels have no names
     scores: FloatArray  # (n, k)

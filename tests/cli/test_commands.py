@@ -150,7 +150,7 @@ def test_bad_rows_can_be_skipped(xmach: Run, tmp_path: Path) -> None:
             "--repetitions must be a whole number from 1 to 100000",
         ),
         (["train", "FILE", "--model", "M", "--hidden", "0"], "every width in hidden must be"),
-        (["train", "FILE", "--model", "M", "--hidden", "a,b"], "--hidden takes whole numbers"),
+        (["train", "FILE", "--model", "M", "--hidden", "a,b"], "such as 500,500, or none; got 'a,b'"),
         (["train", "FILE", "--model", "M", "--epochs", "0"], "epochs must be a whole number of at least 1"),
         (["train", "FILE", "--model", "M", "--learning-rate", "nan"], "learning_rate must be a number in (0"),
         (["train", "FILE", "--model", "M", "--only", "3-x"], "--only takes repetitions"),

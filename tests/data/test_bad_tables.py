@@ -58,7 +58,7 @@ CSV = [
     Case("utf8_unused.csv", b"text,labels,z\na,x,1\nb,y,\xff\n", "byte 0xff is not UTF-8", 3, 1),
     Case("utf8_header.csv", b"te\xffxt,labels\na,x\n", "byte 0xff is not UTF-8", 1),
     Case("nul.csv", b"text,labels\na,x\nb\0,y\n", "NUL byte", 3, 1),
-    Case("word.csv", "x,y,labels\n1,2,a\n3,four,b\n", "column 'y': 'four' is no number", 3, 1, NUMBERS),
+    Case("word.csv", "x,y,labels\n1,2,a\n3,four,b\n", "'four' is no number; name a column of text as", 3, 1, NUMBERS),
     Case("hole.csv", "x,y,labels\n1,2,a\n3,,b\n", "column 'y': an empty cell; fill it", 3, 1, NUMBERS),
     Case("nan.csv", "x,y,labels\n1,2,a\n3,nan,b\n", "column 'y': 'nan' is not finite", 3, 1, NUMBERS),
     Case("inf.csv", "x,y,labels\n1,2,a\n3,1e39,b\n", "column 'y': '1e39' is not finite in float32", 3, 1, NUMBERS),

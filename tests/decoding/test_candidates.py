@@ -66,6 +66,15 @@ def test_candidates_are_the_filtered_ranking(estimator: str, ties: bool, kind: s
                 assert_same(decoder.top_k(sketch, k, candidates=each, **options), filtered(full, each, k))
 
 
+def test_sets_are_candidates_too() -> None:
+    decoder, sketch, ids = Decoder(HASHES), sketches(False), [3, 90, 7, 41]
+    assert_same(
+        decoder.top_k(sketch, 4, candidates=frozenset(ids)),  # type: ignore[arg-type]
+        decoder.top_k(sketch, 4, candidates=ids),
+    )
+    assert_same(decoder.top_k(sketch, 4, candidates=[set(ids)] * N), decoder.top_k(sketch, 4, candidates=[ids] * N))
+
+
 def test_a_pruned_search_among_them_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     hashes = UniversalHashes.draw(20_000, 64, 6, seed=1)
     draw, table = np.random.default_rng(3), hashes.signatures()
@@ -137,10 +146,10 @@ def test_candidates_made_ready_serve_every_batch_and_thread() -> None:
         ([[1], [2], [K + 9], [1], [1], [1]], f"candidates of row 2 must be label ids from 0 to {K - 1}, got {K + 9}"),
         ([[1], [2]], "candidates for 2 rows but 6 rows to answer"),
         ([1.0, 2.0], "candidates must be whole numbers, got float64"),
-        (["a", "b"], "candidates must be whole numbers, got <U1: map label names to ids first"),
-        (np.ones(K, bool), "candidates must be whole numbers, got bool"),
-        (np.zeros((6, 2), np.int64), r"candidates must be ids in one dimension.*got \(6, 2\)"),
-        (3, r"candidates must be ids in one dimension.*got \(\)"),
+        (["a", "b"], r"candidates must be whole numbers, got <U1: map label names to ids first \(Predictor.ids_of\)"),
+        (np.ones(K, bool), r"candidates must be ids, got truth values: give numpy.flatnonzero\(mask\)"),
+        (np.zeros((6, 2), np.int64), r"candidates must be ids in one dimension.*got an array of shape \(6, 2\)"),
+        (3, r"candidates must be ids in one dimension.*got an array of shape \(\)"),
     ],
 )
 def test_what_are_no_candidates(candidates: Any, message: str) -> None:

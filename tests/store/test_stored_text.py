@@ -74,8 +74,29 @@ def test_going_on_with_another_vocabulary_is_refused(saved: Path) -> None:
     ours, counts = SMALL.learn(TEXTS), clf.predictor_.label_counts
     store.begin(store.plan(), counts, None, clf.predictor_.scaler, ours)  # the same again
     other = replace(store.plan(), features=SMALL.learn(TEXTS[:3]).to_dict())
-    with pytest.raises(PlanMismatch, match=r"another plan .*features"):
+    with pytest.raises(PlanMismatch, match=r"another plan \(features vocabulary: \w+ here, \w+ there\);"):
         store.begin(other, counts, None, clf.predictor_.scaler, SMALL.learn(TEXTS[:3]))
+
+
+def test_only_what_differs_between_plans_is_told(saved: Path) -> None:
+    plan, text = ModelStore(saved).plan(), HashedText(300)
+    hashed = replace(plan, features=text.to_dict())
+    assert hashed.differences(plan) == ["features: hashed-text here, vocabulary-text there"]
+    ones = replace(plan, features=replace(text, binary=True).to_dict())
+    assert ones.differences(hashed) == ["features binary: True here, None there"]
+    assert hashed.differences(ones) == ["features binary: None here, True there"]
+    assert replace(plan, features=None).differences(replace(plan, seed=1)) == [
+        f"features: None here, {plan.features} there",
+        "seed: 0 here, 1 there",
+    ]
+    assert plan.differences(ModelStore(saved).plan()) == []
+
+
+def test_a_row_with_fewer_candidates_has_no_name_in_their_place(saved: Path) -> None:
+    best = load(saved).top_k(["red shoe", "green tea"], k=3, candidates=[[0], [2, 1]])
+    assert best.ids[0].tolist() == [0, -1]
+    assert best.labels[0].tolist() == ["pan", None]
+    assert set(best.labels[1]) == {"pot", "shoe"}
 
 
 @pytest.mark.parametrize("verify", [True, False])

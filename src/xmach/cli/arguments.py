@@ -44,17 +44,19 @@ def cache_folder(given: Path | None) -> Path:
     return Path(home) if home else Path.home() / ".cache" / "xmach"
 
 
-def whole_numbers(text: str, what: str) -> tuple[int, ...]:
+def whole_numbers(text: str, what: str, such_as: str = "1,3,5") -> tuple[int, ...]:
     """`1,3,5` as numbers."""
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise ParameterError(f"{what} takes whole numbers separated by commas, such as 1,3,5; got {text!r}") from None
+        raise ParameterError(
+            f"{what} takes whole numbers separated by commas, such as {such_as}; got {text!r}"
+        ) from None
 
 
 def layers(text: str) -> tuple[int, ...]:
     """`500,500` or `none` as layer widths."""
-    return () if text == "none" else whole_numbers(text, "--hidden")
+    return () if text == "none" else whole_numbers(text, "--hidden", "500,500, or none")
 
 
 def repetitions(text: str | None, n_repetitions: int) -> list[int]:

@@ -48,11 +48,12 @@ def vocabulary_sizes(vocabulary: str) -> tuple[int, int, int, int]:
     paper = VocabularyText()
     sizes = (*paper.sizes, paper.unknown)
     if vocabulary != "paper":
-        given = whole_numbers(vocabulary, "--vocabulary")
+        such_as = f"{','.join(map(str, sizes))}, or paper"
+        given = whole_numbers(vocabulary, "--vocabulary", such_as)
         if len(given) != len(sizes) or min(given) < 0 or not any(given[:3]):
             raise ParameterError(
-                f"--vocabulary takes the numbers of words, bigrams, trigrams and slots for others, such as "
-                f"{','.join(map(str, sizes))}, or paper; got {vocabulary!r}"
+                f"--vocabulary takes the numbers of words, bigrams, trigrams and slots for others, such as {such_as}; "
+                f"got {vocabulary!r}"
             )
         sizes = given[0], given[1], given[2], given[3]
     return sizes

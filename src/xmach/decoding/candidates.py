@@ -5,7 +5,7 @@ Seen labels first, then by falling score, then by rising id: what is left of a r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
@@ -175,9 +175,12 @@ def rank_pairs(
 
 def checked_ids(candidates: Any, n_labels: int, what: str = "candidates") -> IntArray:
     """Ids ascending, each once; anything but ids of labels is refused."""
-    ids = whole_numbers(candidates, what)
+    if getattr(candidates, "dtype", None) == np.bool_:
+        raise InputError(f"{what} must be ids, got truth values: give numpy.flatnonzero(mask)")
+    ids = whole_numbers(list(candidates) if isinstance(candidates, Set) else candidates, what)
     if ids.ndim != 1:
-        raise InputError(f"{what} must be ids in one dimension, or a list of such arrays, one a row; got {ids.shape}")
+        shape = f"an array of shape {ids.shape}"
+        raise InputError(f"{what} must be ids in one dimension, or a list of such arrays, one a row; got {shape}")
     if not bool((ids[1:] > ids[:-1]).all()):  # a million ids in order are checked in a millisecond
         ids = np.sort(ids)
         ids = ids[np.append(True, ids[1:] != ids[:-1])]

@@ -189,7 +189,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         `estimator`: another than the model's own. `probabilities`: scores as estimates of the probability, for `mean`
         the unbiased one. `include_unseen`: labels without a training row compete with the others, instead of last.
         `candidates`: the best of these ids only (places in `classes_`), an array for all rows or a list of arrays, one
-        a row; as in the full ranking without the others. Where a row has fewer than k, ids are -1.
+        a row; as in the full ranking without the others. Where a row has fewer than k, ids are -1 and
+        labels None.
         """
         predictor = self._fitted()
         options: dict[str, Any] = {"estimator": estimator, "probabilities": probabilities}

@@ -80,7 +80,9 @@ def whole_numbers(values: Any, what: str) -> IntArray:
     except ValueError as error:  # rows of different lengths
         raise InputError(f"{what} must be one rectangular array of whole numbers: {error}") from None
     if array.size and array.dtype.kind not in "iu":
-        raise InputError(f"{what} must be whole numbers, got {array.dtype}: map label names to ids first")
+        raise InputError(
+            f"{what} must be whole numbers, got {array.dtype}: map label names to ids first (Predictor.ids_of)"
+        )
     return array.astype(np.int64, copy=False)
 
 

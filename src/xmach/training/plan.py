@@ -68,10 +68,21 @@ class Plan:
 
     def differences(self, other: Plan) -> list[str]:
         """What differs between this plan and another, in words."""
-        mine, theirs = _flat(self.to_dict()), _flat(other.to_dict())
-        return [
-            f"{name}: {mine.get(name)} here, {theirs.get(name)} there" for name in mine if mine[name] != theirs[name]
-        ]
+        return _told(_flat(self.to_dict()), _flat(other.to_dict()))
+
+
+def _told(mine: dict[str, Any], theirs: dict[str, Any], of: str = "") -> list[str]:
+    """The entries that differ; of text features and columns only what differs in them, and of two kinds the kinds."""
+    told: list[str] = []
+    for name in mine | theirs:  # an entry may be left out where it says nothing
+        value, other = mine.get(name), theirs.get(name)
+        if isinstance(value, dict) and isinstance(other, dict) and value.get("kind") == other.get("kind"):
+            told += _told(value, other, f"{name} ")
+        elif isinstance(value, dict) and isinstance(other, dict):
+            told.append(f"{name}: {value['kind']} here, {other['kind']} there")
+        elif value != other:
+            told.append(f"{of}{name}: {value} here, {other} there")
+    return told
 
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:

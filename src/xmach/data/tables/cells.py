@@ -112,7 +112,7 @@ def _text_numbers(name: str, column: pa.StringArray, bad: BadRows) -> FloatArray
             values[row] = to_float32(pa.array([text], pa.string()))[0]
         except pa.ArrowInvalid:
             shown = f"{text[:_SHOWN]!r} is no number" if text else "an empty cell"
-            hint = "fill it or drop the row" if not text else "if the column is text, say so"
+            hint = "fill it or drop the row" if not text else "name a column of text as text (--text)"
             _add(bad, row, "bad value", f"column {name!r}: {shown}; {hint}")
     return values
 
