@@ -29,7 +29,7 @@ from xmach.types import SparseRows
 
 RATE = 1e-3
 BATCHES = 12  # different ones, taken in turn
-ROUNDS, TURN = 5, 3  # turns of each contestant, steps a turn
+ROUNDS, TURN = 7, 4  # turns of each contestant, steps a turn; before them every batch once
 COMPARED = 30  # steps over which losses are compared
 SKIP = 0.01
 EXACT, SKIPPING, LAZY, DENSE = "xmach", f"xmach, skip {SKIP:g}", "PyTorch SparseAdam", "PyTorch fused Adam"
@@ -165,7 +165,7 @@ def _contest(shape: Shape) -> dict[str, Any]:
     }
     if shape.hidden:
         steps[SKIPPING] = own_steps(shape, rows, SKIP)
-    warm = {name: [next(each) for _ in range(2)] for name, each in steps.items()}
+    warm = {name: [next(each) for _ in range(BATCHES)] for name, each in steps.items()}
     times = alternate({name: partial(_turn, each) for name, each in steps.items()}, ROUNDS)
     parts = {name: _parts(shape, rows, skip) for name, skip in ((EXACT, 0.0), (SKIPPING, SKIP)) if name in steps}
     del steps
