@@ -28,7 +28,7 @@ from xmach.types import BoolArray, FloatArray, Int32Array, IntArray
 # Nanoseconds: to begin a list, to add a label of it, to score one, to scan a cell of one. They choose the way, not the
 # answer.
 _LIST, _ADD, _SCORE, _SCAN = 40.0, 1.8, 100.0, 1.2
-_SHARE = 0.5  # lists of the first reading, as a share of what its own bar says is needed
+_SHARE = 0.25  # lists of the first reading, as a share of what its own bar says is needed
 _DEEPER = 1.5  # lists of the second, as a multiple of that
 _FEW = 8  # lists that the first reading begins with before it looks at what they gave
 _FULL = 60_000  # the sum that reaches the bar, in units of the second reading

@@ -44,7 +44,7 @@ class PrunedSearch:
     A row is scanned where reading lists is expected to take longer than `patience` scans.
     """
 
-    def __init__(self, index: Index, patience: float = 0.5) -> None:
+    def __init__(self, index: Index, patience: float = 0.35) -> None:
         self.index, self.patience = index, patience
         self._longest = index.prime // index.n_buckets + 1
         if index.labels.shape[1]:
