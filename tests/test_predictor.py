@@ -135,6 +135,8 @@ def test_names_have_ids() -> None:
             named.ids_of(np.array(["spoon", "fork", names[0]], object))
     mixed = replace(plain, label_names=np.array(["a", *range(1, N_LABELS)], object))
     assert mixed.ids_of([7, "a"]).tolist() == [7, 0]
+    with pytest.raises(InputError, match="not of lists of them"):
+        mixed.ids_of([["a"]])
     twice = replace(plain, label_names=np.array(["a", "b"] * (N_LABELS // 2)))
     with pytest.raises(InputError, match="'b' is the name of labels 1 and 3: give ids instead"):
         twice.ids_of(["b"])

@@ -103,7 +103,8 @@ def ranking_table(
     """The paper's table of ranking metrics: each query's purchases among what was `seen` after it and not bought.
 
     `seen` has the ids for each row of `data`; one that was bought too is a purchase. Rows that lack either kind are
-    left out: there is nothing to rank. A purchase that the model does not know counts as missed. Weights and
+    left out: there is nothing to rank. A purchase that the model does not know counts as missed; where it knows none of
+    all these products, that is an error. Weights and
     `as_written` as in `matching_table`.
     """
     bought = label_pairs(data.labels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -178,6 +178,8 @@ class Predictor:
         if self.label_names is None:
             return np.array([whole("a label's name", name, 0, self.n_labels - 1) for name in names], np.int64)
         wanted = names.tolist() if isinstance(names, np.ndarray) else list(names)  # not all as text if one is text
+        if not all(isinstance(name, Hashable) for name in wanted):
+            raise InputError("ids_of takes a list of label names, not of lists of them")
         found = find_names(self.label_names, wanted)
         unknown = [name for name in wanted if name not in found]
         if unknown:

@@ -66,7 +66,7 @@ def test_labels_read_back(tmp_path: Path, name: str, names: Any, expected: list[
 
 @pytest.mark.parametrize(
     "names",
-    [np.arange(3), np.array(['a"b', "é", "\x7f\x1f\\"]), np.array([1e-7, 1e22, 3.0])],
+    [np.arange(3), np.array(['a"b', "\x00é", "\x7f\x1f\\"]), np.array([1e-7, 1e22, 3.0])],
     ids=["ids", "texts", "floats"],
 )
 def test_few_rows_and_many_are_the_same_bytes(tmp_path: Path, names: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,3 +125,12 @@ def test_groups_come_by_their_first_rows() -> None:
     assert groups.rows.tolist() == [0, 2, 5, 1, 4, 3]
     assert groups.indptr.tolist() == [0, 3, 5, 6]
     assert groups.first.tolist() == [0, 1, 3]
+
+
+def test_a_label_without_a_value_is_none() -> None:
+    """Nor is one whose value is too small for a float32."""
+    labels = sparse_rows([{1: 0.0, 2: 1e-30}, {1: 0.0, 3: 2.0}], 9)
+    data = Dataset(sparse_rows([{0: 1.0}, {0: 1.0}], 4), labels, None, np.array([1e-30, 1.0], np.float32))
+    merged = merge_rows(data)
+    assert merged.labels.indices.tolist() == [3]
+    assert merged.labels.values.tolist() == [2.0]

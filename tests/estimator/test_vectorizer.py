@@ -109,3 +109,9 @@ def test_what_is_wrong_is_said() -> None:
         TextVectorizer(SMALL).fit(["red", 1.5])
     with pytest.raises(InputError, match="Found array with 0 sample"):
         TextVectorizer().fit([])
+
+
+@pytest.mark.parametrize("values", ["counts", "tfidf"])
+def test_ones_cannot_be_counted(values: str) -> None:
+    with pytest.raises(ParameterError, match="but features give ones"):
+        TextVectorizer(HashedText(500, binary=True), values=values).fit(TEXTS)

@@ -133,8 +133,10 @@ class _Parquet:
 
 def _typed(labels: AnyArray) -> pa.Array:
     """Labels as numbers, booleans or text, told by the type of the array and not by what is in this part of it."""
-    if labels.dtype.kind in "iufbU":
+    if labels.dtype.kind in "iufb":
         return pa.array(labels)
+    if labels.dtype.kind == "U":  # one by one: from the array itself Arrow takes a text to end at its first NUL
+        return pa.array(labels.tolist(), pa.string())
     try:
         texts = pa.array(labels, pa.string())
     except pa.ArrowTypeError:  # not all are text

@@ -29,9 +29,10 @@ def merge_rows(data: Dataset, cache: str | os.PathLike[str] | None = None) -> Da
     """The dataset with one row for all rows of equal features, in the order of their first ones.
 
     The row's weight is the sum of theirs, where they have none their number; its labels are those of any of them, each
-    with the sum of its values, times the weight of their row. So one line for each (query, product, sessions) gives
-    queries weighted by sessions, with how often each product was bought. With a `cache` folder the result is
-    memory-mapped from there; 50 bytes a row are needed meanwhile. `row_numbers` are gone: rows are no file's any more.
+    with the sum of its values, times the weight of their row; where that is 0, it is none. So one line for each
+    (query, product, sessions) gives queries weighted by sessions, with how often each product was bought. With a
+    `cache` folder the result is memory-mapped from there; 50 bytes a row are needed meanwhile. `row_numbers` are gone:
+    rows are no file's any more.
     """
     return built(None if cache is None else Path(cache) / _cache_key(data), lambda folder: _build(folder, data))
 
@@ -113,9 +114,10 @@ def _write_labels(folder: Path, labels: SparseRows, groups: Groups, weights: Dou
             keys = group * labels.n_columns + part.indices
             distinct, place = np.unique(keys, return_inverse=True)
             sums = np.bincount(place, part.values * np.repeat(weights[rows], per_row), len(distinct))
-            kept = distinct[sums > 0]  # what rows of weight 0 have is no label
+            values = sums.astype(np.float32)
+            kept = distinct[values > 0]  # what rows of weight 0 have, or labels of value 0, is no label
             counts = np.bincount(kept // labels.n_columns, minlength=len(lengths))
-            out.append(counts, kept % labels.n_columns, sums[sums > 0])
+            out.append(counts, kept % labels.n_columns, values[values > 0])
 
 
 class _Sparse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from xmach.types import AnyArray, SparseRows
 def read_texts(
     source: Path, name: str, options: ReadOptions, progress: ProgressHandler | None = None
 ) -> Iterator[Sequence[str]]:
-    """The texts of the rows that `read_dataset` would give, in order, some at a time; `options.text` is not asked."""
+    """The texts of the rows that are trained on, in order, some at a time: those that `read_dataset` would give, but
+    for rows of weight 0; `options.text` is not asked."""
     heard = _Heard()
     told = ReadOptions(options.on_error, columns=options.columns, text=heard, with_labels=options.with_labels)
 
@@ -27,8 +29,9 @@ def read_texts(
         if options.on_error == "stop" or fault.rows_lost == 0:
             raise DataFileError(fault.file or source, fault.line, fault.message, fault.column)
 
-    for _ in open_reader(name, told).batches(source, report, progress):
-        yield heard.texts
+    for batch in open_reader(name, told).batches(source, report, progress):
+        heavy = None if batch.weights is None else (batch.weights > 0.0).tolist()
+        yield heard.texts if heavy is None else list(compress(heard.texts, heavy))
 
 
 class _Heard:

@@ -152,7 +152,8 @@ def sub_index(index: Index, ids: IntArray) -> Index:
     gather_signatures(index, ids, signatures)
     none = len(index.a), 0
     lists, offsets = np.empty(none, np.int32), np.empty(none, np.int64)
-    return index._replace(n_labels=len(ids), signatures=signatures, offsets=offsets, labels=lists)
+    # no hash: it knows labels by their old numbers
+    return index._replace(n_labels=len(ids), prime=0, signatures=signatures, offsets=offsets, labels=lists)
 
 
 def rank_pairs(

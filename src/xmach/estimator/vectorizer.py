@@ -65,6 +65,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         text = featurizer(self.features)
         if self.values == "binary":
             text = replace(text, binary=True)
+        elif text.binary:
+            raise ParameterError(f"values is {self.values!r}, but features give ones: leave out its binary=True")
         texts = text_list(X)
         self.text_ = learned(text, texts)
         rows = text_rows(texts, self.text_)
