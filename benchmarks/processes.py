@@ -77,7 +77,10 @@ def resident() -> int:
 
 
 def _watch(process: subprocess.Popen[bytes], memory: int | None, seconds: float | None, sample: float) -> int:
-    """The peak of a process and its children, sampled until it ends, or is ended for being beyond a limit."""
+    """The peak of a process and its children, sampled until it ends, or is ended for being beyond a limit.
+
+    The last look is when its time is up: a process that ends between two looks would have gone unnoticed.
+    """
     peak = files = 0
     looked, begun = 0.0, time.monotonic()
     while process.poll() is None:
@@ -86,10 +89,11 @@ def _watch(process: subprocess.Popen[bytes], memory: int | None, seconds: float 
             looked, files = time.monotonic(), _mapped_bytes(family)
         now = files + sum(_anonymous_bytes(member) for member in family)
         peak = max(peak, now, *map(_high_water, family))
-        for limit, used, what in ((memory, now, "memory"), (seconds, time.monotonic() - begun, "time")):
+        passed = time.monotonic() - begun
+        for limit, used, what in ((memory, now, "memory"), (seconds, passed, "time")):
             if limit is not None and used > limit:
-                raise Stopped(f"out of {what} after {time.monotonic() - begun:,.0f} s")
-        time.sleep(sample)
+                raise Stopped(f"out of {what} after {passed:,.0f} s")
+        time.sleep(sample if seconds is None else min(sample, seconds - passed))
     return peak
 
 

@@ -84,6 +84,11 @@ def test_memory_beyond_the_limit_ends_the_process() -> None:
         run_within([sys.executable, "-c", HOARD], os.environ, memory=200 * 2**20, seconds=30)
 
 
+def test_time_is_up_between_two_looks() -> None:
+    with pytest.raises(Stopped, match="out of time after 0 s"):
+        run_within([sys.executable, "-c", "import time; time.sleep(3)"], os.environ, seconds=0.1, sample=5)
+
+
 def test_children_end_with_their_parent(tmp_path: Path) -> None:
     child = tmp_path / "child"
     code = f"import subprocess, sys, time; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']);\
