@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from xmach.data.arrays import as_sparse_rows
 from xmach.errors import InputError
 from xmach.models import NetworkModel
-from xmach.models.network import sigmoid_in_place, softmax_in_place
-from xmach.types import DoubleArray, FloatArray, Loss
+from xmach.models.network import ROWS_ALIKE, sigmoid_in_place, softmax_in_place
+from xmach.types import DoubleArray, FloatArray, Loss, slice_rows
 
 DEPTHS: list[tuple[int, ...]] = [(), (7,), (6, 5)]
 
@@ -96,3 +96,13 @@ def test_a_wrong_width_is_refused() -> None:
     for rows in (np.ones((2, 11), np.float32), as_sparse_rows(np.ones((2, 11), np.float32))):
         with pytest.raises(InputError, match="trained on 12 features, the rows have 11"):
             model.probabilities(rows)
+
+
+@pytest.mark.parametrize("hidden", DEPTHS)
+def test_few_rows_do_not_change_each_other_by_a_bit(hidden: tuple[int, ...]) -> None:
+    model = random_model(hidden, "softmax", n_buckets=300)
+    dense = random_rows(ROWS_ALIKE)
+    for rows in (dense, as_sparse_rows(dense)):
+        together = model.probabilities(rows)
+        alone = [model.probabilities(slice_rows(rows, i, i + 1))[0] for i in range(ROWS_ALIKE)]
+        assert np.array(alone).tobytes() == together.tobytes()

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xmach._kernels.few_rows import dense_forward
 from xmach._kernels.softmax import softmax
 from xmach._kernels.sparse import sparse_forward
 from xmach.errors import InputError
 from xmach.types import FloatArray, Loss, Rows, SparseRows
+
+ROWS_ALIKE = 32  # up to so many rows at a time, each gets the bits that it gets alone
 
 
 def first_layer(rows: Rows, weights: FloatArray, bias: FloatArray, out: FloatArray | None = None) -> FloatArray:
@@ -21,6 +24,17 @@ def first_layer(rows: Rows, weights: FloatArray, bias: FloatArray, out: FloatArr
         sparse_forward(rows.indptr, rows.indices, rows.values, weights, bias, out)
     else:
         np.matmul(rows, weights, out=out)
+        out += bias
+    return out
+
+
+def _next_layer(layer: FloatArray, weights: FloatArray, bias: FloatArray) -> FloatArray:
+    """layer @ weights + bias, (n, H): a kernel for a few rows, a matrix product for many."""
+    out = np.empty((len(layer), len(bias)), np.float32)
+    if len(layer) <= ROWS_ALIKE and weights.flags.c_contiguous:
+        dense_forward(np.ascontiguousarray(layer), weights, bias, out)
+    else:
+        np.matmul(layer, weights, out=out)
         out += bias
     return out
 
@@ -68,11 +82,13 @@ class NetworkModel:
         width = rows.shape[1]
         if width != self.n_features:
             raise InputError(f"the model was trained on {self.n_features} features, the rows have {width}")
-        layer = first_layer(rows, self.weights[0], self.biases[0])  # (n, H)
+        if isinstance(rows, SparseRows):
+            layer = first_layer(rows, self.weights[0], self.biases[0])  # (n, H)
+        else:
+            layer = _next_layer(rows, self.weights[0], self.biases[0])
         for weights, bias in zip(self.weights[1:], self.biases[1:], strict=True):
             np.maximum(layer, 0.0, out=layer)
-            layer = layer @ weights
-            layer += bias
+            layer = _next_layer(layer, weights, bias)
         return layer
 
     def probabilities(self, rows: Rows) -> FloatArray:
