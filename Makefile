@@ -18,11 +18,11 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,serve,dev]'
 	@touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,dev,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,serve,dev,bench]'
 	@touch $@
 
 setup: $(VENV)/.installed

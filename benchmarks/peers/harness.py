@@ -22,7 +22,7 @@ from benchmarks.processes import Stopped, run_within
 from xmach.planning import human_bytes
 
 PLACE = OUT / "peers"
-_LOOK = 0.25  # seconds between looks at a contestant's memory
+_LOOK = 1.0  # seconds between looks at a contestant's memory; four a second took a sixth of a core
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 # The rooms of xmach that decide what MACH answers: an edit elsewhere makes no result old.
 _ROOMS = ("_kernels", "buckets", "features", "models", "learners", "training", "decoding", "predictor.py")

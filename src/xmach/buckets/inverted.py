@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xmach._kernels.index import Index, fill_column, fill_signatures, sort_into_buckets
+from xmach._kernels.index import Index, fill_column, fill_signatures, members, sort_into_buckets
 from xmach.buckets.universal import UniversalHashes
 from xmach.types import AnyArray, Int32Array, IntArray
 
@@ -55,6 +55,12 @@ def computed(hashes: UniversalHashes) -> Index:
         np.empty((n_repetitions, 0), np.int64),
         np.empty((n_repetitions, 0), np.int32),
     )
+
+
+def bucket_members(hashes: UniversalHashes, repetition: int, bucket: int) -> Int32Array:
+    """The labels of a bucket, by the hash alone: the time goes by their number, not by K."""
+    room = np.empty(hashes.prime // hashes.n_buckets + 2, np.int32)
+    return np.sort(room[: members(computed(hashes), repetition, bucket, room)])
 
 
 def stored(hashes: UniversalHashes, tables: Tables) -> Index:

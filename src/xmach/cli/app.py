@@ -9,6 +9,7 @@ from typing import Annotated, cast
 
 import typer
 
+from xmach.cli.ask import ask
 from xmach.cli.check import check
 from xmach.cli.demo import demo
 from xmach.cli.evaluate import evaluate
@@ -16,6 +17,7 @@ from xmach.cli.index import index
 from xmach.cli.inspect import inspect
 from xmach.cli.plan import plan
 from xmach.cli.predict import predict
+from xmach.cli.serve import serve
 from xmach.cli.synth import synth
 from xmach.cli.train import train
 from xmach.errors import DataFileError, Diverged, InputError, ModelError, XmachError
@@ -29,7 +31,7 @@ _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 app = typer.Typer(
     name="xmach", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
-for command in (train, predict, evaluate, plan, inspect, index, check, demo):
+for command in (train, predict, evaluate, serve, ask, plan, inspect, index, check, demo):
     app.command()(command)
 app.add_typer(synth, name="synth")
 

@@ -69,6 +69,11 @@ class LabelCounts:
         every[self.ids] = self.counts
         return every
 
+    def most_frequent(self, n: int) -> IntArray:
+        """The ids of the n labels with the most rows, or of all where there are fewer; the most frequent first."""
+        best = np.argsort(-np.asarray(self.counts, np.int64), kind="stable")[:n]
+        return best if self.ids is None else np.asarray(self.ids[best], np.int64)
+
     def seen(self) -> BoolArray | None:
         """(K,) which labels have a row; None where all have."""
         if self.ids is None:

@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING, Any
 from xmach.features.featurizers import featurizer, learned, stored_text
 from xmach.features.hashed import HashedText
 from xmach.features.scaling import Scaler, Scaling, fit_scaler
+from xmach.features.words import word_spans
 
 if TYPE_CHECKING:
     from xmach.features.vocabulary import VocabularyText
 
-__all__ = ["HashedText", "Scaler", "Scaling", "VocabularyText", "featurizer", "fit_scaler", "learned", "stored_text"]
+__all__ = [
+    "HashedText",
+    "Scaler",
+    "Scaling",
+    "VocabularyText",
+    "featurizer",
+    "fit_scaler",
+    "learned",
+    "stored_text",
+    "word_spans",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -28,6 +28,11 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(folded(text))
 
 
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Where the words of a text begin and end, as it is written."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
 def folded(text: str) -> str:
     """The one form of texts that differ only in case or in how their letters are put together."""
     if text.isascii():

@@ -213,9 +213,13 @@ class ModelStore:
 
     def add_evaluation(self, evaluation: dict[str, Any]) -> None:
         """Keep an evaluation made later beside the model, outside the checksums."""
-        path = self.folder / METRICS
-        kept = self._json(METRICS)["evaluations"] if path.exists() else []
-        write_json(path, {"format": self._format, "evaluations": [*kept, evaluation]})
+        kept = [*self.evaluations(), evaluation]
+        write_json(self.folder / METRICS, {"format": self._format, "evaluations": kept})
+
+    def evaluations(self) -> list[dict[str, Any]]:
+        """What was kept of evaluations made later, the last one last."""
+        kept: list[dict[str, Any]] = self._json(METRICS)["evaluations"] if (self.folder / METRICS).exists() else []
+        return kept
 
     # --- the rest of the folder
 

@@ -1,0 +1,177 @@
+"""What stands before the application: request ids, limits, tokens, refusals, headers and the log.
+
+Written against ASGI itself, not as a Starlette middleware: under overload most requests are refused here, before their
+body is read or parsed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+import re
+import time
+import uuid
+from dataclasses import dataclass, field
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from xmach.serving.messages import problem_body
+from xmach.serving.service import Service
+
+_log = logging.getLogger("xmach.serving")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_OPEN = ("/", "/healthz", "/readyz", "/openapi.json")  # need no token
+_QUIET = ("/healthz", "/readyz", "/metrics")  # asked all the time: not logged
+_PATHS = ("/v1/predict", "/v1/explain", "/v1/models", *_OPEN, "/metrics")  # told apart by the meters
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = [
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]
+RETRY_AFTER = 1  # seconds
+
+
+@dataclass
+class _Refusal(Exception):
+    """A request that gets no further."""
+
+    status: int
+    code: str
+    message: str
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+
+class Guard:
+    """The outermost layer."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+        token = service.settings.token()
+        self._authorization = None if token is None else f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer or refuse a request, and tell about it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, headers = time.monotonic(), dict(scope["headers"])
+        request_id = _request_id(headers)
+        scope["xmach.request_id"] = request_id
+        status = 0
+
+        async def send_on(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                extra = [(b"x-request-id", request_id.encode()), *_HEADERS]
+                if self._service.draining:
+                    extra.append((b"connection", b"close"))
+                message = {**message, "headers": [*message.get("headers", []), *extra]}
+            await send(message)
+
+        try:
+            self._admit(scope, headers)
+            body = await self._body(scope, headers, receive)
+            await self._app(scope, _again(body, receive), send_on)
+        except _Refusal as refusal:
+            await _answer(refusal, request_id, send_on)
+        finally:
+            self._tell(scope, status, time.monotonic() - begun, request_id)
+
+    def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Refuse what can be refused by its head."""
+        path: str = scope["path"]
+        if path not in _OPEN and not path.startswith("/page/"):
+            self._authorize(headers)
+        if scope["method"] != "POST":
+            return
+        if path in ("/v1/predict", "/v1/explain") and self._service.full:
+            raise busy("the server has as much to do as it takes on; try again")
+        kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+        if kind != b"application/json":
+            raise _Refusal(415, "unsupported_media_type", "send JSON, with Content-Type: application/json")
+
+    def _authorize(self, headers: dict[bytes, bytes]) -> None:
+        """Compare in a time that tells nothing of where they differ."""
+        if self._authorization is None:
+            return
+        if not hmac.compare_digest(headers.get(b"authorization", b""), self._authorization):
+            raise _Refusal(
+                401,
+                "unauthorized",
+                "a token is needed: Authorization: Bearer TOKEN",
+                [(b"www-authenticate", b"Bearer")],
+            )
+
+    async def _body(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+        """The whole body, within the limits of size and time."""
+        most = self._service.settings.max_body
+        too_large = _Refusal(413, "body_too_large", f"a body has at most {most:,} bytes", [(b"connection", b"close")])
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > most:
+            raise too_large
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self._service.settings.timeout):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise _Refusal(400, "disconnected", "the caller has gone")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > most:
+                        raise too_large
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+        except TimeoutError:
+            seconds = self._service.settings.timeout
+            raise _Refusal(
+                408, "too_slow", f"the body did not come within {seconds:g} s", [(b"connection", b"close")]
+            ) from None
+
+    def _tell(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
+        path = scope["path"]
+        known = path if path in _PATHS else "/page" if path.startswith("/page/") else "other"
+        self._service.meters.requests.labels(known, str(status)).inc()
+        self._service.meters.seconds.labels(known).observe(seconds)
+        if known not in _QUIET and not known.startswith("/page"):
+            facts = {"id": request_id, "method": scope["method"], "path": known, "status": status}
+            _log.info("request", extra={**facts, "ms": round(1000 * seconds, 2)})
+
+
+def busy(message: str) -> _Refusal:
+    """503, and when to come back."""
+    return _Refusal(503, "busy", message, [(b"retry-after", str(RETRY_AFTER).encode())])
+
+
+def _request_id(headers: dict[bytes, bytes]) -> str:
+    """The caller's own, where it is a decent one; otherwise a new one."""
+    given = headers.get(b"x-request-id", b"").decode("latin-1")
+    return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that begins with a body that was read already."""
+    given = False
+
+    async def receive_again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again
+
+
+async def _answer(refusal: _Refusal, request_id: str, send: Send) -> None:
+    body = json.dumps(problem_body(refusal.code, refusal.message, request_id)).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *refusal.headers]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,201 @@
+"""Starting and ending: one process, or several that share a socket and the pages of one model."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from xmach.errors import InputError
+from xmach.serving import logs
+from xmach.serving.app import create_app, service_of
+from xmach.serving.metrics import SHARED
+from xmach.serving.model import Served, version_of
+from xmach.serving.settings import Settings
+
+_BACKLOG = 2048
+_QUICK, _TRIES = 10.0, 3  # so many workers that end so many seconds after their start: there is no use in another
+_SLOW_HEAD = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+def serve(settings: Settings, ready: Callable[[str], None]) -> int:
+    """Serve until told to stop; returns the exit code. `ready` is given the address when requests are answered."""
+    settings.token()  # what cannot be read is said at once
+    if settings.examples is not None and not settings.examples.is_file():
+        raise InputError(f"{settings.examples}: there is no such file of examples")
+    listening = _bind(settings)
+    address = _address(listening)
+    threading.Thread(target=_announce, args=(address, ready), daemon=True).start()
+    with listening:
+        if settings.workers > 1:
+            version_of(settings.folder)
+            Served.open(settings.folder, settings.verify)  # once for all, and kernels are compiled once
+            return _supervise(settings, listening)
+        return run_worker(settings, listening, settings.verify)
+
+
+def run_worker(settings: Settings, listening: socket.socket, verify: bool) -> int:
+    """One process: load, answer, and when told to stop answer what was taken."""
+    logs.set_up()
+    served = Served.open(settings.folder, verify, settings.examples)
+    app = create_app(settings, served)
+    config = uvicorn.Config(
+        app,
+        http=_Protocol,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=int(settings.timeout) + 5,
+    )
+    _Protocol.head_seconds = settings.timeout
+    for name in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal once more when it is done
+        signal.signal(name, lambda *_: None)
+    _Server(config, service_of(app), settings.drain).run(sockets=[listening])
+    return 0
+
+
+class _Server(uvicorn.Server):
+    """Goes on for a moment after it is told to stop: not ready, and asking callers to close their connections."""
+
+    def __init__(self, config: uvicorn.Config, service: Any, drain: float) -> None:
+        super().__init__(config)
+        self._service, self._drain = service, drain
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Drain, then end."""
+        self._service.draining = True
+        if self.server_state.connections:
+            await asyncio.sleep(self._drain)
+        await super().shutdown(sockets)
+
+
+class _Protocol(HttpToolsProtocol):
+    """A connection whose request head must come in time, too."""
+
+    head_seconds = 10.0
+    _head: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A caller: wait for its head."""
+        super().connection_made(transport)
+        self._head = self.loop.call_later(self.head_seconds, self._too_slow)
+
+    def on_headers_complete(self) -> None:
+        """The head is here."""
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The caller has gone."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _stop_waiting(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+    def _too_slow(self) -> None:
+        self._head = None
+        if not self.transport.is_closing():
+            self.transport.write(_SLOW_HEAD)
+            self.transport.close()
+
+
+def _bind(settings: Settings) -> socket.socket:
+    """The socket, listening; an address that is taken or not ours is said plainly."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except OSError as error:
+        listening.close()
+        raise InputError(
+            f"cannot listen at {settings.host}:{settings.port}: {error.strerror or error}; choose another --port"
+        ) from None
+    listening.listen(_BACKLOG)
+    listening.set_inheritable(True)
+    return listening
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _announce(address: str, ready: Callable[[str], None]) -> None:
+    """Wait until requests are answered, and say so."""
+    reached = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    while True:
+        try:
+            with urllib.request.urlopen(f"{reached}/readyz", timeout=5):
+                ready(address)
+                return
+        except OSError:
+            time.sleep(0.05)
+
+
+# --- several processes
+
+
+def _supervise(settings: Settings, listening: socket.socket) -> int:
+    """Keep the workers running; a signal is handed on, and the end waited for."""
+    stopping = threading.Event()
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        stopping.set()
+
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, stop)
+    with tempfile.TemporaryDirectory(prefix="xmach-meters-") as meters:
+        environment = os.environ | {SHARED: meters}
+        workers = [_start(settings, listening, environment) for _ in range(settings.workers)]
+        quick = 0
+        while not stopping.wait(0.2):
+            for i, (process, begun) in enumerate(workers):
+                if process.poll() is None:
+                    continue
+                quick = quick + 1 if time.monotonic() - begun < _QUICK else 0
+                print(f"a worker ended with {process.returncode}", file=sys.stderr)
+                if quick >= _TRIES:
+                    stopping.set()
+                    break
+                workers[i] = _start(settings, listening, environment)
+        listening.close()
+        for process, _ in workers:
+            process.terminate()
+        codes = {process.wait() for process, _ in workers} - {0, -signal.SIGTERM}  # one that was still starting
+    return 1 if codes or quick >= _TRIES else 0
+
+
+def _start(
+    settings: Settings, listening: socket.socket, environment: dict[str, str]
+) -> tuple[subprocess.Popen[bytes], float]:
+    command = [sys.executable, "-m", "xmach.serving.running", settings.to_json(), str(listening.fileno())]
+    return subprocess.Popen(command, env=environment, pass_fds=[listening.fileno()]), time.monotonic()
+
+
+def _main(settings: str, descriptor: str) -> int:
+    """A worker process: the supervisor has verified the model."""
+    with socket.socket(fileno=int(descriptor)) as listening:
+        return run_worker(Settings.from_json(settings), listening, verify=False)
+
+
+if __name__ == "__main__":
+    sys.exit(_main(*sys.argv[1:]))

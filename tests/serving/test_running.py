@@ -1,0 +1,296 @@
+"""The real thing: `xmach serve` as a process, asked over a socket."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serving.conftest import PRODUCTS
+from tests.serving.test_keeping import exchange
+
+from xmach.serving.answering import Ask, answer
+from xmach.serving.model import Served, version_of
+
+TOKEN = "a-secret-of-24-characters"
+
+
+class Server:
+    """A running server; what it said is kept."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process, self.said = process, list[str]()
+        self._told = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        assert self._told.wait(120), f"it did not start: {self.said}"
+        address = re.search(r"http://127\.0\.0\.1:(\d+)", "".join(self.said))
+        assert address, self.said
+        self.port = int(address.group(1))
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.said.append(line)
+            if " at http://" in line:
+                self._told.set()
+        self._told.set()
+
+    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        given = {"content-type": "application/json"} | (headers or {})
+        connection.request(method, path, None if body is None else json.dumps(body), given)
+        response = connection.getresponse()
+        content = response.read()
+        connection.close()
+        return response.status, json.loads(content) if content[:1] == b"{" else content.decode()
+
+    def end(self, name: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(name)
+        code = self.process.wait(60)
+        self._reader.join(10)
+        return code
+
+
+@contextmanager
+def serving(folder: Path, *options: str, environment: dict[str, str] | None = None) -> Iterator[Server]:
+    command = [sys.executable, "-m", "xmach", "serve", str(folder), "--port", "0", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | (environment or {}))
+    try:
+        yield Server(process)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def load_until(server: Server, stop: threading.Event, outcomes: list[Any]) -> None:
+    """Ask over and over on one connection, opened anew when the server closes it; keep every status and version."""
+    connection: http.client.HTTPConnection | None = None
+    body = json.dumps({"texts": ["red lamp"], "k": 3})
+    while not stop.is_set():
+        try:
+            if connection is None:
+                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+                connection.connect()
+        except OSError:  # nobody listens any more
+            return
+        try:
+            connection.request("POST", "/v1/predict", body, {"content-type": "application/json"})
+            response = connection.getresponse()
+            outcomes.append((response.status, json.loads(response.read()).get("model")))
+            if response.will_close:
+                connection.close()
+                connection = None
+        except (OSError, http.client.HTTPException) as error:
+            outcomes.append((0, repr(error)))
+            connection.close()
+            connection = None
+    if connection is not None:
+        connection.close()
+
+
+@contextmanager
+def under_load(server: Server, callers: int = 4) -> Iterator[list[Any]]:
+    stop, outcomes = threading.Event(), list[Any]()
+    threads = [threading.Thread(target=load_until, args=(server, stop, outcomes)) for _ in range(callers)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield outcomes
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+
+
+def test_it_answers_ends_when_told_and_logs_in_json(folder: Path, served: Served) -> None:
+    with serving(folder) as server:
+        status, body = server.ask("POST", "/v1/predict", {"texts": ["red lamp"]}, {"x-request-id": "mine"})
+        expected = answer(served, [Ask(["red lamp"])])[0]
+        assert isinstance(expected, bytes)
+        assert (status, body) == (200, json.loads(expected))
+        assert server.end() == 0
+    records = [json.loads(line) for line in server.said if line.startswith("{")]
+    (request,) = [record for record in records if record.get("id") == "mine"]
+    assert (request["event"], request["path"], request["status"]) == ("request", "/v1/predict", 200)
+    assert "red lamp" not in "".join(server.said)
+
+
+def test_what_was_taken_is_answered_after_a_signal(folder: Path) -> None:
+    with serving(folder, "--drain", "0.5") as server:
+        with under_load(server, 6) as outcomes:
+            time.sleep(1)
+            assert server.end() == 0
+        assert len(outcomes) > 20
+        assert {status for status, _ in outcomes} == {200}
+
+
+def test_it_is_not_ready_while_it_drains_and_closes_connections(folder: Path) -> None:
+    with serving(folder, "--drain", "3") as server:
+        held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        held.request("GET", "/readyz")
+        assert held.getresponse().read() == b'{"status":"ready"}'
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        held.request("GET", "/readyz")
+        response = held.getresponse()
+        assert (response.status, response.getheader("connection")) == (503, "close")
+        response.read()
+        assert server.ask("POST", "/v1/predict", {"texts": ["a"]})[0] == 200
+        assert server.process.wait(60) == 0
+
+
+def test_new_models_are_taken_under_load_without_a_failed_request(
+    tmp_path: Path, folder: Path, other_folder: Path
+) -> None:
+    reload_under_load(tmp_path, folder, other_folder, 4)
+
+
+@pytest.mark.slow
+def test_fifty_new_models_are_taken_under_load_without_a_failed_request(
+    tmp_path: Path, folder: Path, other_folder: Path
+) -> None:
+    reload_under_load(tmp_path, folder, other_folder, 50)
+
+
+def reload_under_load(tmp_path: Path, folder: Path, other_folder: Path, times: int) -> None:
+    link = tmp_path / "live"
+    link.symlink_to(folder)
+    bad = Path(shutil.copytree(other_folder, tmp_path / "bad"))
+    (bad / "repetition-000.safetensors").write_bytes(b"nonsense")
+    with serving(link, "--watch", "0.05") as server, under_load(server) as outcomes:
+        for i in range(times):
+            chosen = (other_folder, folder)[i % 2]
+            exchange(link, chosen)
+            _wait_for(server, version_of(chosen))
+        before = len(outcomes)
+        exchange(link, bad)
+        for _ in range(500):
+            if 'xmach_reloads_total{result="refused"} 1.0' in server.ask("GET", "/metrics")[1]:
+                break
+            time.sleep(0.02)
+        else:
+            raise AssertionError("the bad model was not refused within 10 s")
+        time.sleep(0.2)
+        assert len(outcomes) > before
+        last = outcomes[-1]
+    assert {status for status, _ in outcomes} == {200}
+    assert {version for _, version in outcomes} == {version_of(folder), version_of(other_folder)}
+    assert last == (200, version_of((other_folder, folder)[(times - 1) % 2]))
+
+
+def _wait_for(server: Server, version: str) -> None:
+    for _ in range(1000):
+        if server.ask("GET", "/v1/models")[1]["models"][0]["version"] == version:
+            return
+        time.sleep(0.02)
+    raise AssertionError("the new model was not taken within 20 s")
+
+
+def test_several_workers_answer_alike_add_up_their_meters_and_end_together(folder: Path) -> None:
+    with serving(folder, "--workers", "2") as server:
+        bodies = [server.ask("POST", "/v1/predict", {"texts": [product]}) for product in PRODUCTS[:30]]
+        again = [server.ask("POST", "/v1/predict", {"texts": [product]}) for product in PRODUCTS[:30]]
+        assert bodies == again
+        assert 'xmach_requests_total{path="/v1/predict",status="200"} 60.0' in server.ask("GET", "/metrics")[1]
+        children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+        assert len(children) == 2
+        assert server.end(signal.SIGINT) == 0
+        assert not any(Path(f"/proc/{child}").exists() for child in children)
+
+
+def test_a_worker_that_dies_is_replaced(folder: Path) -> None:
+    with serving(folder, "--workers", "2") as server:
+        children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+        first = children.read_text().split()
+        os.kill(int(first[0]), signal.SIGKILL)
+        for _ in range(500):
+            now = children.read_text().split()
+            if len(now) == 2 and first[0] not in now:
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError(f"no worker took its place within 25 s: {server.said}")
+        assert server.ask("POST", "/v1/predict", {"texts": ["a"]})[0] == 200
+        assert server.end() == 0
+
+
+def test_slow_callers_are_told_so(folder: Path) -> None:
+    with serving(folder, "--timeout", "0.5") as server:
+        for sent in (b"POST /v1/pre", b"POST /v1/predict HTTP/1.1\r\nhost: x\r\n"):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow:
+                slow.sendall(sent)
+                assert slow.recv(1000).startswith(b"HTTP/1.1 408 ")
+        head = b"POST /v1/predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow:
+            slow.sendall(head)
+            answer = slow.recv(4000)
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert server.ask("GET", "/healthz")[0] == 200
+
+
+def test_what_is_no_http_is_refused(folder: Path) -> None:
+    with serving(folder) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as other:
+            other.sendall(b"\x16\x03\x01 hello\r\n\r\n")
+            assert other.recv(1000).startswith(b"HTTP/1.1 400 ")
+        assert server.ask("GET", "/healthz")[0] == 200
+
+
+def command(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "xmach", *arguments],
+        capture_output=True, text=True, timeout=120, check=False, env=os.environ | (environment or {}),
+    )  # fmt: skip
+
+
+def test_the_terminal_asks_a_server_and_a_folder_alike(folder: Path) -> None:
+    with serving(folder, environment={"XMACH_TOKEN": TOKEN}) as server:
+        address = f"http://127.0.0.1:{server.port}"
+        given = {"XMACH_TOKEN": TOKEN}
+        remote = command("ask", address, "red lamp", "--k", "3", "--json", environment=given)
+        local = command("ask", str(folder), "red lamp", "--k", "3", "--json")
+        assert json.loads(remote.stdout)["labels"] == json.loads(local.stdout)["labels"]
+        assert json.loads(remote.stdout)["scores"] == pytest.approx(json.loads(local.stdout)["scores"])
+        shown = command("ask", address, "red lamp", "--k", "2", environment=given).stdout.splitlines()
+        assert [line.split()[0] for line in shown] == ["1", "2"]
+        denied = command("ask", address, "red lamp")
+        assert denied.returncode == 2
+        assert "401: a token is needed" in denied.stderr
+    gone = command("ask", address, "red lamp")
+    assert gone.returncode == 2
+    assert "is xmach serve running there?" in gone.stderr
+
+
+def test_what_cannot_be_served_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
+    nothing = command("serve", str(tmp_path / "none"), "--port", "0")
+    assert (nothing.returncode, nothing.stderr.count("\n")) == (3, 1)
+    bad = Path(shutil.copytree(folder, tmp_path / "bad"))
+    (bad / "repetition-001.safetensors").write_bytes(b"nonsense")
+    corrupt = command("serve", str(bad), "--port", "0")
+    assert corrupt.returncode == 3
+    assert "repetition-001.safetensors: the content does not match the manifest" in corrupt.stderr
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        busy = command("serve", str(folder), "--port", port)
+    assert busy.returncode == 2
+    assert f"cannot listen at 127.0.0.1:{port}" in busy.stderr
+    short = command("serve", str(folder), "--port", "0", environment={"XMACH_TOKEN": "short"})
+    assert short.returncode == 2
+    assert "a token has at least 16" in short.stderr
