@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from xmach.data import Dataset
     from xmach.features import HashedText
     from xmach.predictor import Predictor
+    from xmach.store import ModelStore
     from xmach.synthetic import Query, Shop
     from xmach.training import Plan
 
 QUERIES, TEST_QUERIES = 60_000, 5_000
 FEATURES, BUCKETS, REPETITIONS, HIDDEN, EPOCHS, RATE = 30_000, 1000, 8, (256,), 4, 5e-3
 SHOWN = 4  # queries answered at the end
+EXAMPLES = 8  # queries to try on the search page
 
 
 def demo(
@@ -62,7 +64,8 @@ def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
         seconds = elapsed(trained)
         finish(store, job, "auto")
     predictor = load(store.folder)
-    _show_metrics(predictor, _test_rows(test_queries, text, shop), seconds)
+    _show_metrics(predictor, _test_rows(test_queries, text, shop), seconds, store)
+    _keep_examples(folder, test_queries)
     _show_cost(job.plan)
     _show_answers(predictor, test_queries)
     typer.echo(f"\n{elapsed(begun):.0f} s in all")
@@ -91,14 +94,25 @@ def _test_rows(queries: list[Query], text: HashedText, shop: Shop) -> Dataset:
     return Dataset(rows, purchase_rows(queries, shop.n_products), weights=weights)
 
 
-def _show_metrics(predictor: Predictor, test: Dataset, seconds: float) -> None:
+def _show_metrics(predictor: Predictor, test: Dataset, seconds: float, store: ModelStore) -> None:
+    from xmach.cli.evaluate import facts_of
     from xmach.evaluation import evaluate
 
-    result = evaluate(predictor, test, (1, 10, 100))[0].metrics
+    found = evaluate(predictor, test, (1, 10, 100))[0]
+    store.add_evaluation(facts_of("later period", predictor.estimator, REPETITIONS, found, weighted=True))
+    result = found.metrics
     typer.echo(f"\n{test.n_rows:,} queries of the later period, weighted by sessions (trained in {seconds:.0f} s):")
     typer.echo(f"  recall@100 {100 * result['recall@100']:6.2f} %")
     typer.echo(f"  recall@10  {100 * result['recall@10']:6.2f} %")
     typer.echo(f"  P@1        {100 * result['precision@1']:6.2f} %")
+
+
+def _keep_examples(folder: Path, queries: list[Query]) -> None:
+    """Leave some queries beside the model: the search page offers them."""
+    from xmach.serving.settings import EXAMPLES_FILE
+
+    texts = list(dict.fromkeys(query.text for query in queries if len(query.text.split()) in (2, 3)))[:EXAMPLES]
+    (folder / EXAMPLES_FILE).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
 
 def _show_cost(plan: Plan) -> None:

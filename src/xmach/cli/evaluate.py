@@ -86,7 +86,7 @@ def evaluate(
     name = predictor.estimator if estimator is EstimatorName.auto else estimator.value
     with Meter("evaluating", "rows") as meter:
         result = run(predictor, data, ks, (name,), meter.update, left_out, chosen)[0]
-    facts = _facts(file, name, len(predictor.models), result, data.weights is not None)
+    facts = facts_of(file.name, name, len(predictor.models), result, data.weights is not None)
     facts |= {} if chosen is None else {"candidates": len(chosen)}
     expected = store.plan().hashes.n_repetitions
     if len(predictor.models) < expected:
@@ -113,10 +113,10 @@ def _say_missed(file: Path, true: Int32Array, n_labels: int, candidates: IntArra
         say(f"{others:,} of {len(true):,} labels in {file} are known but no candidates: they count as missed")
 
 
-def _facts(file: Path, estimator: str, repetitions: int, result: Evaluation, weighted: bool) -> dict[str, Any]:
+def facts_of(file: str, estimator: str, repetitions: int, result: Evaluation, weighted: bool) -> dict[str, Any]:
     """An evaluation as plain values."""
     facts: dict[str, Any] = {
-        "file": file.name,
+        "file": file,
         "estimator": estimator,
         "repetitions": repetitions,
         "rows": result.rows,

@@ -24,7 +24,8 @@ _log = logging.getLogger("xmach.serving")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _OPEN = ("/", "/healthz", "/readyz", "/openapi.json")  # need no token
 _QUIET = ("/healthz", "/readyz", "/metrics")  # asked all the time: not logged
-_PATHS = ("/v1/predict", "/v1/explain", "/v1/models", *_OPEN, "/metrics")  # told apart by the meters
+_ASKED = ("/v1/predict", "/v1/explain")
+_PATHS = (*_ASKED, "/v1/models", *_OPEN, "/metrics")  # told apart by the meters
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -89,9 +90,9 @@ class Guard:
         path: str = scope["path"]
         if path not in _OPEN and not path.startswith("/page/"):
             self._authorize(headers)
-        if scope["method"] != "POST":
+        if scope["method"] != "POST" or path not in _ASKED:
             return
-        if path in ("/v1/predict", "/v1/explain") and self._service.full:
+        if self._service.full:
             raise busy("the server has as much to do as it takes on; try again")
         kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
         if kind != b"application/json":

@@ -14,13 +14,13 @@ import numpy as np
 
 from xmach.errors import InputError, ModelIncomplete
 from xmach.predictor import Predictor
+from xmach.serving.settings import EXAMPLES_FILE
 from xmach.store import ModelStore, load
 from xmach.types import IntArray, SparseRows, row_batches
 
 _BLOCK = 1 << 16  # names read at a time
 _FREQUENT = 5  # names of labels, where nobody gave queries to try
 _MOST_EXAMPLES = 20
-EXAMPLES = "examples.txt"  # in a model folder: queries to try, one a line; outside the checksums
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ class Served:
         version = version_of(folder)
         predictor = load(folder, verify=verify)
         warm_up(predictor)
-        return cls(predictor, version, _card(folder, predictor, version, example_texts(examples or folder / EXAMPLES)))
+        return cls(
+            predictor, version, _card(folder, predictor, version, example_texts(examples or folder / EXAMPLES_FILE))
+        )
 
     @cached_property
     def _names(self) -> tuple[IntArray, IntArray]:

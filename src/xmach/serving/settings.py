@@ -10,6 +10,7 @@ from pathlib import Path
 from xmach.errors import InputError, ParameterError
 from xmach.parameters import real, whole
 
+EXAMPLES_FILE = "examples.txt"  # in a model folder: queries to try, one a line; outside the checksums
 TOKEN_VARIABLE = "XMACH_TOKEN"
 _SHORTEST_TOKEN = 16
 
