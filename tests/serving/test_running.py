@@ -245,6 +245,19 @@ def test_slow_callers_are_told_so(folder: Path) -> None:
         assert server.ask("GET", "/healthz")[0] == 200
 
 
+def test_a_long_body_that_is_refused_unread_does_not_hold_up_the_next_request(folder: Path) -> None:
+    with serving(folder, environment={"XMACH_TOKEN": TOKEN}) as server:
+        for size, closes in ((100, False), (900_000, True)):
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+            connection.request("POST", "/v1/predict", b" " * size, {"content-type": "application/json"})
+            response = connection.getresponse()
+            assert (response.status, response.will_close) == (401, closes)
+            response.read()
+            connection.request("GET", "/healthz")  # on the same connection, or a new one
+            assert connection.getresponse().read() == b'{"status":"ok"}'
+            connection.close()
+
+
 def test_what_is_no_http_is_refused(folder: Path) -> None:
     with serving(folder) as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as other:

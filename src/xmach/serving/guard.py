@@ -36,6 +36,7 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
 ]
 RETRY_AFTER = 1  # seconds
+_SMALL_BODY = 2**14  # bytes that come with the head, or right after it
 
 
 @dataclass
@@ -81,7 +82,7 @@ class Guard:
             body = await self._body(scope, headers, receive)
             await self._app(scope, _again(body, receive), send_on)
         except _Refusal as refusal:
-            await _answer(refusal, request_id, send_on)
+            await _answer(refusal, request_id, send_on, close=_is_long(headers))
         finally:
             self._tell(scope, status, time.monotonic() - begun, request_id)
 
@@ -113,7 +114,7 @@ class Guard:
     async def _body(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         """The whole body, within the limits of size and time."""
         most = self._service.settings.max_body
-        too_large = _Refusal(413, "body_too_large", f"a body has at most {most:,} bytes", [(b"connection", b"close")])
+        too_large = _Refusal(413, "body_too_large", f"a body has at most {most:,} bytes")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > most:
             raise too_large
@@ -132,9 +133,8 @@ class Guard:
                         return b"".join(parts)
         except TimeoutError:
             seconds = self._service.settings.timeout
-            raise _Refusal(
-                408, "too_slow", f"the body did not come within {seconds:g} s", [(b"connection", b"close")]
-            ) from None
+            late = f"the body did not come within {seconds:g} s"
+            raise _Refusal(408, "too_slow", late, [(b"connection", b"close")]) from None
 
     def _tell(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         path = scope["path"]
@@ -171,8 +171,15 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-async def _answer(refusal: _Refusal, request_id: str, send: Send) -> None:
+def _is_long(headers: dict[bytes, bytes]) -> bool:
+    """Whether a body may not be here yet: unread, it would stand in the way of the connection's next request."""
+    length = headers.get(b"content-length", b"0")
+    return b"transfer-encoding" in headers or not length.isdigit() or int(length) > _SMALL_BODY
+
+
+async def _answer(refusal: _Refusal, request_id: str, send: Send, close: bool) -> None:
     body = json.dumps(problem_body(refusal.code, refusal.message, request_id)).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *refusal.headers]
+    headers += [(b"connection", b"close")] if close else []
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
