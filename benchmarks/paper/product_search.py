@@ -50,9 +50,11 @@ BASELINES = [
     Contestant("bm25"),
     Contestant("bm25", {"documents": "titles and queries"}),
 ]
-# Held-out queries of Home Depot, no hidden layer, B = 1000, R = 2, one run each: recall@100 rose from 2 epochs to 5
-# (21.7, 33.1 at 0.005) and hardly from there to 10 (32.4, 33.1 at 0.02); pairs of rates differed by a point at most. B
-# was not varied by itself, nor was anything tried on shops, nor for the rivals.
+# Chosen on held-out queries, one run each. Home Depot, no hidden layer, B = 1000, R = 2: recall@100 rose from 2 epochs
+# to 5 (21.7, 33.1 at 0.005) and hardly from there to 10 (32.4, 33.1 at 0.02); pairs of rates differed by a point at
+# most. A shop of 200,000, B = 2000, 2 epochs, R = 2, queries alike: 40.0 without a hidden layer, 33.2 with one; of
+# 20,000, R = 4: 84.9 with rows alike, 80.8 with rows weighted by the logarithm of their sessions. The rivals' settings
+# are first guesses.
 LINEAR: Mapping[str, Any] = {"hidden": (), "learning_rate": 5e-3}
 HIDDEN: Mapping[str, Any] = {"hidden": (256,), "learning_rate": 5e-3}
 
@@ -68,18 +70,22 @@ EXPERIMENTS = {
         [*BASELINES, *dssm(1, 5), *mach(16, 1000, 5, **LINEAR), *mach(16, 1000, 5, **HIDDEN), *parabel((2, 4), (100,))],
     ),
     "shop-200k": Experiment(
-        "A shop of 200,000 products, 500,000 queries and the titles; 5,000 queries of a later period",
-        ShopSource(200_000, 500_000),
+        "A shop of 200,000 products, 500,000 queries and the titles; 20,000 queries of a later period",
+        ShopSource(200_000, 500_000, 20_000),
         [
             *BASELINES,
             *dssm(1, 5),
-            *(each for epochs in (1, 5) for size in (2000, 4000) for each in mach(32, size, epochs, **HIDDEN)),
+            *mach(32, 2000, 2, **LINEAR),
+            *mach(8, 2000, 5, **LINEAR),
+            *mach(8, 4000, 2, **LINEAR),
+            *mach(8, 2000, 2, **HIDDEN),
+            *mach(8, 2000, 5, **HIDDEN),
             *parabel(),
         ],
     ),
     "shop-1m": Experiment(
-        "A shop of 1,000,000 products, 1,400,000 queries and the titles; 5,000 queries of a later period",
-        ShopSource(1_000_000, 1_400_000),
+        "A shop of 1,000,000 products, 1,400,000 queries and the titles; 20,000 queries of a later period",
+        ShopSource(1_000_000, 1_400_000, 20_000),
         [*BASELINES, *dssm(1), *mach(8, 4000, 1, **HIDDEN), *parabel((2,), (100,))],
     ),
 }

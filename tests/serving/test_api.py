@@ -147,7 +147,7 @@ def test_wrong_requests_are_told_what_is_wrong(client: TestClient) -> None:
     assert refusal(client) == "the body: give either 'texts' or 'rows'"
     assert refusal(client, texts=["a"], rows=[]).startswith("rows: list should have at least 1 item")
     assert refusal(client, texts=["a", 3]) == "texts.1: input should be a valid string, got 3"
-    assert refusal(client, texts=["a"] * 257) == "the number of inputs is 257, at most 256 are allowed"
+    assert refusal(client, texts=["a"] * 129) == "the number of inputs is 129, at most 128 are allowed"
     assert refusal(client, texts=["a", "b" * 10_001]) == "texts[1] has 10,001 characters, at most 10,000 are allowed"
     assert refusal(client, texts=["a"], candidates=["no such thing"]) == "'no such thing' is no label of this model"
     assert refusal(client, texts=["a"], exclude=[7]) == "7 is no label of this model"

@@ -98,14 +98,12 @@ def test_a_full_queue_refuses_at_once_and_takes_again_later(held: Held) -> None:
     async def work() -> None:
         taken = [asyncio.create_task(batcher.ask(Ask(["red lamp"]), 30)) for _ in range(3)]
         await asyncio.sleep(0)
-        assert batcher.full
         begun = time.monotonic()
         with pytest.raises(Busy):
             await batcher.ask(Ask(["blue lamp"]), 30)
         assert time.monotonic() - begun < 5  # it did not wait for the model, which is held
         held.let_go()
         await asyncio.gather(*taken)
-        assert not batcher.full
         assert json.loads(await batcher.ask(Ask(["blue lamp"]), 30))["results"]
 
     run(work())

@@ -1,7 +1,8 @@
 """What is asked of a model, and the answers: several requests' inputs at a time.
 
-Inputs go through the network in batches small enough that each gets the bits it would get alone (`ROWS_ALIKE`), and
-are decoded together where they ask for the same thing: an answer does not depend on who else asks.
+Inputs go through the network in batches small enough that each gets the bits it would get alone, and are decoded
+together where they ask for the same thing: an answer does not depend on who else asks. All in one thread: the others
+are for whoever waits to be taken or refused, and for other workers.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from xmach.models.network import ROWS_ALIKE
 from xmach.serving.model import Served
 from xmach.types import FloatArray, IntArray, SparseRows, TopK, row_batches
 
+AT_A_TIME = min(16, ROWS_ALIKE)  # inputs; the predictor would take a second thread for more
 AGREES = 10  # a repetition agrees with a label whose bucket is among so many best ones
 
 
@@ -63,36 +65,43 @@ class _Wanted:
         return self.k, self.ask.estimator, self.ask.probabilities, among
 
 
-def answer(served: Served, asks: Sequence[Ask], threads: int = 1) -> list[bytes | XmachError]:
+def answer(served: Served, asks: Sequence[Ask]) -> list[bytes | XmachError]:
     """The body of each request's response, or what is wrong with it."""
     done: list[bytes | XmachError] = [InputError("nothing was asked")] * len(asks)
-    rows, wanted = [], {}
-    first = 0
-    for i, ask in enumerate(asks):
+    texts, rows, wanted = list[str](), list[SparseRows](), dict[int, _Wanted]()
+    for i, ask in sorted(enumerate(asks), key=lambda each: not each[1].texts):  # texts first: they are hashed together
         try:
-            wanted[i] = _prepared(served, ask, first)
-            rows.append(as_rows(served, ask.texts, ask.rows))
-            first += len(ask)
+            want = _prepared(served, ask, len(texts) + sum(part.n_rows for part in rows))
+            if ask.texts:
+                _check_texts(served)
+                texts += ask.texts
+            else:
+                rows.append(as_rows(served, (), ask.rows))
+            wanted[i] = want
         except XmachError as error:
-            wanted.pop(i, None)
             done[i] = error
     results: dict[int, list[dict[str, Any]]] = {i: [] for i in wanted}
-    together = joined(rows, served.predictor.n_features)
-    for start, stop in row_batches(together.n_rows, ROWS_ALIKE):
+    together = joined([*([as_rows(served, texts, ())] if texts else []), *rows], served.predictor.n_features)
+    for start, stop in row_batches(together.n_rows, AT_A_TIME):
         sketch = served.predictor.bucket_probabilities(together.slice(start, stop))
-        for i, found in _decoded(served, sketch, start, wanted, threads):
+        for i, found in _decoded(served, sketch, start, wanted):
             results[i] += found
     for i, found in results.items():
         done[i] = json.dumps({"model": served.version, "results": found}, ensure_ascii=False).encode()
     return done
 
 
+def _check_texts(served: Served) -> None:
+    if served.predictor.text is None:
+        raise InputError("this model was not trained on texts: give rows of features ('rows') instead of 'texts'")
+
+
 def as_rows(served: Served, texts: Sequence[str], rows: Sequence[SparseInput]) -> SparseRows:
     """Inputs as rows of the model's width, not yet scaled."""
     predictor = served.predictor
     if texts:
-        if predictor.text is None:
-            raise InputError("this model was not trained on texts: give rows of features ('rows') instead of 'texts'")
+        _check_texts(served)
+        assert predictor.text is not None
         return predictor.text.transform(list(texts))
     return joined([_row(i, row, predictor.n_features) for i, row in enumerate(rows)], predictor.n_features)
 
@@ -130,7 +139,7 @@ def _prepared(served: Served, ask: Ask, first: int) -> _Wanted:
 
 
 def _decoded(
-    served: Served, sketch: FloatArray, start: int, wanted: dict[int, _Wanted], threads: int
+    served: Served, sketch: FloatArray, start: int, wanted: dict[int, _Wanted]
 ) -> list[tuple[int, list[dict[str, Any]]]]:
     """Results of the requests that have rows in (start, start + n), whose bucket probabilities these are."""
     groups: dict[tuple[Any, ...], list[tuple[int, _Wanted, IntArray]]] = {}
@@ -141,16 +150,18 @@ def _decoded(
     found = []
     for members in groups.values():
         places, want = np.concatenate([rows for _, _, rows in members]), members[0][1]
-        best = _best(served, sketch[places], want, threads)
+        best = _best(served, sketch[places], want)
+        best = best._replace(labels=served.predictor.names(best.ids))
         done = 0
         for i, each, rows in members:
             part = slice(done, done + len(rows))
             done += len(rows)
-            found.append((i, _results(served, sketch[rows], best.ids[part], best.scores[part], each)))
+            mine = TopK(best.labels[part], best.scores[part], best.ids[part])
+            found.append((i, _results(served, sketch[rows], mine, each)))
     return found
 
 
-def _best(served: Served, sketch: FloatArray, want: _Wanted, threads: int) -> TopK:
+def _best(served: Served, sketch: FloatArray, want: _Wanted) -> TopK:
     """The best labels of rows that ask for the same."""
     if want.candidates is not None and not len(want.candidates):  # all of them are excluded
         nothing = np.empty((len(sketch), 0), np.int64)
@@ -160,23 +171,23 @@ def _best(served: Served, sketch: FloatArray, want: _Wanted, threads: int) -> To
         want.k,
         estimator=want.ask.estimator,
         probabilities=want.ask.probabilities,
-        threads=threads,
+        threads=1,
         candidates=want.candidates,
     )
 
 
-def _results(
-    served: Served, sketch: FloatArray, ids: IntArray, scores: FloatArray, want: _Wanted
-) -> list[dict[str, Any]]:
+def _results(served: Served, sketch: FloatArray, best: TopK, want: _Wanted) -> list[dict[str, Any]]:
     results = []
-    for i in range(len(ids)):
-        kept = (ids[i] >= 0) & ~np.isin(ids[i], want.exclude)
+    for i in range(len(best.ids)):
+        kept = best.ids[i] >= 0
+        if len(want.exclude):
+            kept &= ~np.isin(best.ids[i], want.exclude)
         if want.ask.threshold is not None:
-            kept &= scores[i] >= want.ask.threshold
-        chosen = ids[i][kept][: want.ask.k]
-        result = {"labels": served.predictor.names(chosen).tolist(), "scores": numbers(scores[i][kept][: want.ask.k])}
+            kept &= best.scores[i] >= want.ask.threshold
+        chosen = np.flatnonzero(kept)[: want.ask.k]
+        result = {"labels": best.labels[i][chosen].tolist(), "scores": numbers(best.scores[i][chosen])}
         if want.ask.explain:
-            result["evidence"] = evidence(served, sketch[i], chosen)
+            result["evidence"] = evidence(served, sketch[i], best.ids[i][chosen])
         results.append(result)
     return results
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from xmach.errors import XmachError
@@ -14,6 +16,8 @@ from xmach.serving.answering import Ask, answer
 from xmach.serving.explaining import Why, explain
 from xmach.serving.metrics import Meters
 from xmach.serving.model import Served
+
+_NICE = 5
 
 
 class Busy(Exception):
@@ -51,20 +55,15 @@ class Batcher:
         meters: Meters,
         batch_size: int = 32,
         batch_wait: float = 0.001,
-        limit: int = 256,
-        threads: int = 1,
+        limit: int = 128,
     ) -> None:
         self._model, self._meters = model, meters
-        self._size, self._wait, self._limit, self._threads = batch_size, batch_wait, limit, threads
+        self._size, self._wait, self._limit = batch_size, batch_wait, limit
+        self.active = 0  # requests that are being read, wait or are answered; whoever reads them counts them
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._inputs = 0  # that wait or are being answered; only the loop's thread changes it
+        self._inputs = self._requests = 0  # that wait or are being answered; only the loop's thread changes them
         self._thread = threading.Thread(target=self._run, name="xmach-answers", daemon=True)
         self._thread.start()
-
-    @property
-    def full(self) -> bool:
-        """Whether not even one more input would be taken."""
-        return self._inputs >= self._limit
 
     async def ask(self, ask: Ask | Why, timeout: float) -> bytes:
         """The body of the answer; `Busy` at once when the queue is full, `TimeoutError` when it takes too long."""
@@ -73,12 +72,14 @@ class Batcher:
         loop = asyncio.get_running_loop()
         waiting = _Waiting(ask, loop.create_future(), loop)
         self._inputs += len(ask)
+        self._requests += 1
         self._meters.waiting.set(self._inputs)
         self._queue.put(waiting)
         try:
             return await asyncio.wait_for(waiting.future, timeout)
         finally:
             self._inputs -= len(ask)
+            self._requests -= 1
             self._meters.waiting.set(self._inputs)
 
     def close(self) -> None:
@@ -88,6 +89,8 @@ class Batcher:
 
     def _run(self) -> None:
         """Batch after batch, until told to end."""
+        with suppress(OSError):  # where threads have priorities of their own: requests are taken and refused first
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         held: _Waiting | None = None
         while (first := held or self._queue.get()) is not None:
             batch, held, ended = self._company(first)
@@ -98,11 +101,12 @@ class Batcher:
     def _company(self, first: _Waiting) -> tuple[list[_Waiting], _Waiting | None, bool]:
         """The first request with those that came meanwhile or come in time; one that did not fit; whether it is over.
 
-        Requests to explain are answered alone.
+        Nobody waits where no other request is being read. Requests to explain are answered alone.
         """
         batch, size = [first], len(first.ask)
         while size < self._size and isinstance(first.ask, Ask):
-            left = first.arrived + self._wait - time.monotonic()
+            others = self.active > self._requests
+            left = first.arrived + self._wait - time.monotonic() if others else 0.0
             try:
                 following = self._queue.get(timeout=left) if left > 0 else self._queue.get_nowait()
             except queue.Empty:
@@ -134,7 +138,7 @@ class Batcher:
                 return [explain(served, asks[0])]
             except XmachError as error:
                 return [error]
-        return answer(served, [ask for ask in asks if isinstance(ask, Ask)], self._threads)
+        return answer(served, [ask for ask in asks if isinstance(ask, Ask)])
 
 
 def _deliver(batch: Sequence[_Waiting], results: Sequence[bytes | Exception]) -> None:

@@ -11,8 +11,7 @@ import numpy as np
 
 from xmach.buckets import bucket_members
 from xmach.features import word_spans
-from xmach.models.network import ROWS_ALIKE
-from xmach.serving.answering import AGREES, SparseInput, as_rows, evidence, numbers
+from xmach.serving.answering import AGREES, AT_A_TIME, SparseInput, as_rows, evidence, numbers
 from xmach.serving.model import Served
 from xmach.types import FloatArray, IntArray, row_batches
 
@@ -42,7 +41,7 @@ def explain(served: Served, why: Why) -> bytes:
     sketch = served.predictor.bucket_probabilities(rows.slice(0, 1))
     scores = [
         _scores(served, served.predictor.bucket_probabilities(rows.slice(start, stop)), label, why.estimator)
-        for start, stop in row_batches(rows.n_rows, ROWS_ALIKE)
+        for start, stop in row_batches(rows.n_rows, AT_A_TIME)
     ]
     effects = np.concatenate(scores)[0] - np.concatenate(scores)[1:]
     buckets = evidence(served, sketch[0], label)[0]

@@ -1,7 +1,6 @@
 """What stands before the application: request ids, limits, tokens, refusals, headers and the log.
 
-Written against ASGI itself, not as a Starlette middleware: under overload most requests are refused here, before their
-body is read or parsed.
+Written against ASGI itself, not as a Starlette middleware: what is refused here costs little, and its body is not read.
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ from dataclasses import dataclass, field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xmach.serving.messages import problem_body
-from xmach.serving.service import Service
+from xmach.serving.service import ASKED, Service
 
 _log = logging.getLogger("xmach.serving")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _OPEN = ("/", "/healthz", "/readyz", "/openapi.json")  # need no token
 _QUIET = ("/healthz", "/readyz", "/metrics")  # asked all the time: not logged
-_ASKED = ("/v1/predict", "/v1/explain")
-_PATHS = (*_ASKED, "/v1/models", *_OPEN, "/metrics")  # told apart by the meters
+_PATHS = (*ASKED, "/v1/models", *_OPEN, "/metrics")  # told apart by the meters
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -35,6 +33,8 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 ]
+ADMITTED = "xmach.admitted"  # in a scope: the request was admitted before it came here
+BUSY = "the server has as much to do as it takes on; try again"
 RETRY_AFTER = 1  # seconds
 _SMALL_BODY = 2**14  # bytes that come with the head, or right after it
 
@@ -77,24 +77,29 @@ class Guard:
                 message = {**message, "headers": [*message.get("headers", []), *extra]}
             await send(message)
 
+        admitted = scope.get(ADMITTED, False)
         try:
-            self._admit(scope, headers)
+            self._check(scope, headers)
+            if scope["path"] in ASKED and not admitted:
+                admitted = self._service.admit()
+                if not admitted:
+                    raise _Refusal(503, "busy", BUSY, [(b"retry-after", str(RETRY_AFTER).encode())])
             body = await self._body(scope, headers, receive)
             await self._app(scope, _again(body, receive), send_on)
         except _Refusal as refusal:
             await _answer(refusal, request_id, send_on, close=_is_long(headers))
         finally:
+            if admitted:
+                self._service.release()
             self._tell(scope, status, time.monotonic() - begun, request_id)
 
-    def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+    def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         """Refuse what can be refused by its head."""
         path: str = scope["path"]
         if path not in _OPEN and not path.startswith("/page/"):
             self._authorize(headers)
-        if scope["method"] != "POST" or path not in _ASKED:
+        if scope["method"] != "POST" or path not in ASKED:
             return
-        if self._service.full:
-            raise busy("the server has as much to do as it takes on; try again")
         kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
         if kind != b"application/json":
             raise _Refusal(415, "unsupported_media_type", "send JSON, with Content-Type: application/json")
@@ -144,11 +149,6 @@ class Guard:
         if known not in _QUIET and not known.startswith("/page"):
             facts = {"id": request_id, "method": scope["method"], "path": known, "status": status}
             _log.info("request", extra={**facts, "ms": round(1000 * seconds, 2)})
-
-
-def busy(message: str) -> _Refusal:
-    """503, and when to come back."""
-    return _Refusal(503, "busy", message, [(b"retry-after", str(RETRY_AFTER).encode())])
 
 
 def _request_id(headers: dict[bytes, bytes]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -17,18 +18,18 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from xmach.errors import InputError
 from xmach.serving import logs
 from xmach.serving.app import create_app, service_of
 from xmach.serving.metrics import SHARED
 from xmach.serving.model import Served, version_of
+from xmach.serving.protocol import protocol
 from xmach.serving.settings import Settings
 
 _BACKLOG = 2048
 _QUICK, _TRIES = 10.0, 3  # so many workers that end so many seconds after their start: there is no use in another
-_SLOW_HEAD = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_SWITCH = 0.0005  # seconds that the thread which answers keeps the interpreter from the one that takes requests
 
 
 def serve(settings: Settings, ready: Callable[[str], None]) -> int:
@@ -50,19 +51,23 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> int:
 def run_worker(settings: Settings, listening: socket.socket, verify: bool) -> int:
     """One process: load, answer, and when told to stop answer what was taken."""
     logs.set_up()
+    sys.setswitchinterval(_SWITCH)
     served = Served.open(settings.folder, verify, settings.examples)
     app = create_app(settings, served)
+    gc.collect()
+    gc.freeze()  # what is there now stays: looking through it again would hold up requests for 0.1 s at a time
     config = uvicorn.Config(
         app,
-        http=_Protocol,
+        http=protocol(service_of(app)),
         log_config=None,
         access_log=False,
+        proxy_headers=False,
+        ws="none",
         server_header=False,
         backlog=_BACKLOG,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=int(settings.timeout) + 5,
     )
-    _Protocol.head_seconds = settings.timeout
     for name in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal once more when it is done
         signal.signal(name, lambda *_: None)
     _Server(config, service_of(app), settings.drain).run(sockets=[listening])
@@ -82,39 +87,6 @@ class _Server(uvicorn.Server):
         if self.server_state.connections:
             await asyncio.sleep(self._drain)
         await super().shutdown(sockets)
-
-
-class _Protocol(HttpToolsProtocol):
-    """A connection whose request head must come in time, too."""
-
-    head_seconds = 10.0
-    _head: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A caller: wait for its head."""
-        super().connection_made(transport)
-        self._head = self.loop.call_later(self.head_seconds, self._too_slow)
-
-    def on_headers_complete(self) -> None:
-        """The head is here."""
-        self._stop_waiting()
-        super().on_headers_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The caller has gone."""
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _stop_waiting(self) -> None:
-        if self._head is not None:
-            self._head.cancel()
-            self._head = None
-
-    def _too_slow(self) -> None:
-        self._head = None
-        if not self.transport.is_closing():
-            self.transport.write(_SLOW_HEAD)
-            self.transport.close()
 
 
 def _bind(settings: Settings) -> socket.socket:

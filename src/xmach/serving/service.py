@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from xmach.planning import usable_cores
 from xmach.serving.batching import Batcher
 from xmach.serving.keeping import Keeper
 from xmach.serving.metrics import Meters
 from xmach.serving.model import Served
 from xmach.serving.settings import Settings
+
+ASKED = ("/v1/predict", "/v1/explain")  # where the model is asked
 
 
 class Service:
@@ -24,16 +25,18 @@ class Service:
         """Begin to answer."""
         settings = self.settings
         self.batcher = Batcher(
-            lambda: self.keeper.served,
-            self.meters,
-            settings.batch_size,
-            settings.batch_wait,
-            settings.queue,
-            max(1, usable_cores() // settings.workers),
+            lambda: self.keeper.served, self.meters, settings.batch_size, settings.batch_wait, settings.queue
         )
         return self.batcher
 
-    @property
-    def full(self) -> bool:
-        """Whether requests are refused unread."""
-        return self.batcher is None or self.batcher.full
+    def admit(self) -> bool:
+        """Whether one more request is taken; whoever was admitted is to be released."""
+        if self.batcher is None or self.batcher.active >= self.settings.queue:
+            return False
+        self.batcher.active += 1
+        return True
+
+    def release(self) -> None:
+        """A request that was admitted is over."""
+        assert self.batcher is not None
+        self.batcher.active -= 1

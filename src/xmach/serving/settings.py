@@ -25,11 +25,11 @@ class Settings:
     workers: int = 1
     batch_size: int = 32  # inputs answered together at most; 1: no batching
     batch_wait: float = 0.001  # how long the first of them waits for others
-    queue: int = 256
+    queue: int = 128
     timeout: float = 10.0  # to read a request, and again to answer it
     drain: float = 1.0  # how long a server that was told to stop still takes requests, and is not ready
     max_body: int = 2**20  # bytes
-    max_inputs: int = 256  # of a request
+    max_inputs: int = 128  # of a request
     max_text: int = 10_000  # characters
     max_k: int = 1000
     watch: float = 1.0  # between two looks for a new model in the folder; 0: none
