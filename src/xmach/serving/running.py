@@ -29,6 +29,7 @@ from xmach.serving.settings import Settings
 
 _BACKLOG = 2048
 _QUICK, _TRIES = 10.0, 3  # so many workers that end so many seconds after their start: there is no use in another
+_LAST_CALLERS = 0.05  # seconds to take those who were connected already
 _SWITCH = 0.0005  # seconds that the thread which answers keeps the interpreter from the one that takes requests
 
 
@@ -86,6 +87,9 @@ class _Server(uvicorn.Server):
         self._service.draining = True
         if self.server_state.connections:
             await asyncio.sleep(self._drain)
+        for listening in sockets or []:
+            listening.listen(0)  # no new callers are let in, those at the door are
+        await asyncio.sleep(_LAST_CALLERS)
         await super().shutdown(sockets)
 
 
