@@ -62,7 +62,14 @@ EXPERIMENTS = {
     "home_depot": Experiment(
         "Home Depot, 54,667 products, 8,848 queries and the titles; 2,212 other queries",
         HomeDepotSource(),
-        [*BASELINES, *dssm(5, 20), *mach(16, 2000, 5, **LINEAR), *mach(8, 2000, 5, **HIDDEN), *parabel((2, 4))],
+        [
+            *BASELINES,
+            *dssm(5, 20),
+            *mach(16, 2000, 5, **LINEAR),
+            *mach(8, 2000, 5, **HIDDEN),
+            *parabel((2, 4, 8), (100,)),
+            *parabel((2,), (1000,)),
+        ],
     ),
     "shop-20k": Experiment(
         "A shop of 20,000 products, 50,000 queries and the titles; 5,000 queries of a later period",

@@ -39,10 +39,10 @@ RIVALS = {
 LIMITS = Limits(memory=20 * 2**30, seconds=3600)
 
 
-def main() -> None:
-    """Run both parts; write a table each, and the curve."""
+def main(most: int = PRODUCTS) -> None:
+    """Run both parts, rivals on shops of up to `most` products; write a table each, and the curve."""
     costs = [sample(n) for n in SAMPLES]
-    growth = grow()
+    growth = grow(tuple(size for size in GROWTH if size <= most))
     text = f"K = {PRODUCTS:,} products, one thread, a hidden layer of 256, B = 20,000\n\n" + cost_table(costs)
     text += f"\n{paper_cost(costs)}\n\nMemory above libraries and data, {QUERIES_PER_PRODUCT} queries a product\n\n"
     text += growth_table(growth) + "\n![memory against products](search-scale.svg)\n"
