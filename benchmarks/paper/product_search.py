@@ -110,7 +110,7 @@ def report(name: str, experiment: Experiment) -> list[dict[str, Any]]:
     text += tables.result_table(rows)
     text += "\nAll queries alike, %\n\n" + tables.quality_table(rows)
     text += (
-        "\nMatching: the first 100 of all products. Of each kind the model with the best recall above, on these very "
+        "\nMatching: the first 100 of all products. Of each kind the model with the best recall above, on these "
     )
     text += "very queries: a kind with more rows has more chances\n\n" + tables.matching_table(rows)
     if any(row.get("ranking") for row in rows):
