@@ -32,7 +32,7 @@ BENCHMARKS = {
         "benchmarks.vocabulary", 1, "text by a learned vocabulary against plain hashing; what learning it takes"
     ),
     "opening": Benchmark("benchmarks.opening", 2, "opening a 2 GB model: first answer, verification, private memory"),
-    "serving": Benchmark("benchmarks.serving", 9, "xmach serve under load: throughput, overload, recovery, start"),
+    "serving": Benchmark("benchmarks.serving", 6, "xmach serve under load: throughput, overload, recovery, start"),
     "scaling": Benchmark("benchmarks.scaling", 10, "time and memory against K, R, B, rows and workers"),
     "executors": Benchmark("benchmarks.executors", 2.5, "two workers against one: ratio of times, same bytes"),
     "reading": Benchmark("benchmarks.reading", 1, "XMC text to arrays against scikit-learn's svmlight loader"),

@@ -24,7 +24,7 @@ from xmach.planning import human_bytes
 
 PRODUCTS, QUERIES, ASKED = 200_000, 60_000, 5_000
 CALLERS = (1, 8, 32, 64)
-CLOSED, STEADY, OVERLOAD = 8.0, 60.0, 30.0  # seconds
+CLOSED, STEADY, OVERLOAD = 5.0, 60.0, 30.0  # seconds
 SHARE, TIMES = 0.7, 5
 ROUNDS = 3
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
@@ -34,7 +34,9 @@ def main() -> None:
     """Measure, and write the tables."""
     folder, texts = model()
     loops = [loop for _ in range(ROUNDS) for loop in closed_loops(folder, texts)]
-    steady, overload = open_loops(folder, texts, max(loop["rate"] for loop in loops if loop["batching"]))
+    # the least of the rounds: a shared machine's speed changes, and 70 % of its best can be all of its worst
+    capacity = min(loop["rate"] for loop in loops if loop["batching"] and loop["callers"] == CALLERS[-1])
+    steady, overload = open_loops(folder, texts, capacity)
     results = {"closed": loops, "steady": steady, "overload": overload, "start": cold_start(folder, texts)}
     write_results("serving", results, report(results))
 
