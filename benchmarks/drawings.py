@@ -145,11 +145,25 @@ def draw_theory(results: Results, path: Path) -> None:
     draw_estimates([row for row in results["estimates"] if row["noise"] == 0], path)
 
 
+def draw_serving(results: Results, path: Path) -> None:
+    """Answers a second against callers, with and without batching."""
+    series = {}
+    for name, batching in (("batching", True), ("one at a time", False)):
+        seen: dict[float, list[float]] = {}
+        for loop in results["closed"]:
+            if loop["batching"] == batching:
+                seen.setdefault(loop["callers"], []).append(loop["rate"])
+        series[name] = Line(list(seen), [Spread.of(rates) for rates in seen.values()])
+    title = "xmach serve, 200,000 labels, callers in a second process: median, least to most"
+    lines(path, title, series, ("callers", "answers a second"))
+
+
 DRAWINGS: Mapping[str, Callable[[Results, Path], None]] = {
     "training": draw_training,
     "text": draw_text,
     "vocabulary": draw_vocabulary,
     "opening": draw_opening,
+    "serving": draw_serving,
     "scaling": draw_scaling,
     "executors": draw_executors,
     "reading": draw_reading,

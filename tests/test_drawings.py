@@ -35,6 +35,13 @@ RESULTS: dict[str, Any] = {
         "commands": {"imports alone": [1.0, 1.2], "pages on disk": [2.0, 2.5]},
         "second": [2**26, 2**27],
     },
+    "serving": {
+        "closed": [
+            {"batching": batching, "callers": callers, "rate": 100.0 * callers}
+            for batching in (True, False)
+            for callers in (1, 8, 8)
+        ],
+    },
     "scaling": {
         "labels": [
             {"n_labels": n, "decoding": {"exact, stored": {"row": n / 1e8}, "pruned, computed": pruned}}
