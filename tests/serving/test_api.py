@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -306,6 +307,23 @@ def test_a_fault_of_ours_is_no_traceback_for_the_caller(
     assert "bang" not in response.text
     assert response.json()["error"]["request_id"] == response.headers["x-request-id"]
     assert "bang" in caplog.text
+
+
+def test_an_answer_that_takes_too_long_is_given_up(
+    folder: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going = threading.Event()
+
+    def slow(*_: Any) -> list[bytes]:
+        going.wait(30)
+        return [b"{}"]
+
+    monkeypatch.setattr("xmach.serving.batching.answer", slow)
+    with TestClient(create_app(Settings(folder, timeout=0.2), served)) as client:
+        response = client.post("/v1/predict", json={"texts": ["a"]})
+        going.set()
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert response.json()["error"]["message"] == "it took too long; try again"
 
 
 def test_a_model_of_numbers_says_that_it_takes_no_texts(tmp_path: Path) -> None:

@@ -151,6 +151,23 @@ def test_what_was_taken_is_answered_after_a_signal(folder: Path) -> None:
         assert {status for status, _ in outcomes} == {200}
 
 
+def test_what_is_too_much_is_refused_and_later_taken_again(folder: Path) -> None:
+    with serving(folder, "--queue", "2", "--max-inputs", "2") as server:
+        with under_load(server, 12) as outcomes:
+            time.sleep(1.5)
+            assert server.ask("GET", "/healthz")[0] == 200
+            for _ in range(1000):
+                status, body = server.ask("POST", "/v1/predict", {"texts": ["a"]})
+                if status == 503:
+                    break
+            assert body["error"]["code"] == "busy"
+            assert len(body["error"]["request_id"]) == 32
+            assert 'path="refused unread",status="503"' in server.ask("GET", "/metrics")[1]
+        assert {status for status, _ in outcomes} == {200, 503}
+        assert server.ask("POST", "/v1/predict", {"texts": ["a"]})[0] == 200
+        assert server.end() == 0
+
+
 def test_it_is_not_ready_while_it_drains_and_closes_connections(folder: Path) -> None:
     with serving(folder, "--drain", "3") as server:
         held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
