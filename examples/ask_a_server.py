@@ -10,7 +10,8 @@ from xmach import MACHClassifier
 from xmach.synthetic import Shop
 
 titles = Shop(n_products=500).titles()
-MACHClassifier(n_buckets=100, n_repetitions=6, hidden=(), features="text", epochs=5).fit(titles, titles).save("shop")
+model = MACHClassifier(n_buckets=100, n_repetitions=6, hidden=(), features="text", epochs=5)
+model.fit(titles, [[title] for title in titles]).save("shop")
 
 command = [sys.executable, "-m", "xmach", "serve", "shop", "--port", "0"]
 with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
