@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from xmach import MACHClassifier
 from xmach.serving.app import create_app
 from xmach.serving.model import Served
+from xmach.serving.service import Service
 from xmach.serving.settings import TOKEN_VARIABLE, Settings
 
 COLOURS = ("red", "blue", "green", "black", "white", "yellow")
@@ -60,5 +61,5 @@ def no_token(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def client(folder: Path, served: Served) -> Iterator[TestClient]:
-    with TestClient(create_app(Settings(folder), served), raise_server_exceptions=False) as running:
+    with TestClient(create_app(Service(Settings(folder), served)), raise_server_exceptions=False) as running:
         yield running

@@ -16,6 +16,7 @@ from tests.serving.conftest import PRODUCTS
 from xmach.errors import InputError
 from xmach.serving.app import create_app
 from xmach.serving.model import Served
+from xmach.serving.service import Service
 from xmach.serving.settings import TOKEN_VARIABLE, Settings
 
 TOKEN = "a-secret-of-24-characters"
@@ -258,7 +259,7 @@ def test_a_token_is_asked_for_and_not_logged(
 ) -> None:
     monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
     caplog.set_level(logging.DEBUG)
-    with TestClient(create_app(Settings(folder), served)) as client:
+    with TestClient(create_app(Service(Settings(folder), served))) as client:
         body = {"texts": ["a secret query"]}
         for headers in ({}, {"authorization": TOKEN}, {"authorization": f"Bearer {TOKEN}x"}):
             response = client.post("/v1/predict", json=body, headers=headers)
@@ -288,7 +289,7 @@ def test_tokens_come_from_a_file_and_short_ones_are_refused(tmp_path: Path, fold
 def test_other_sites_pages_may_call_only_if_named(folder: Path, served: Served, client: TestClient) -> None:
     origin = {"origin": "https://shop.example"}
     assert "access-control-allow-origin" not in client.get("/v1/models", headers=origin).headers
-    with TestClient(create_app(Settings(folder, origins=("https://shop.example",)), served)) as open_client:
+    with TestClient(create_app(Service(Settings(folder, origins=("https://shop.example",)), served))) as open_client:
         allowed = open_client.get("/v1/models", headers=origin)
         assert allowed.headers["access-control-allow-origin"] == "https://shop.example"
         other = open_client.get("/v1/models", headers={"origin": "https://other.example"})
@@ -319,7 +320,7 @@ def test_an_answer_that_takes_too_long_is_given_up(
         return [b"{}"]
 
     monkeypatch.setattr("xmach.serving.batching.answer", slow)
-    with TestClient(create_app(Settings(folder, timeout=0.2), served)) as client:
+    with TestClient(create_app(Service(Settings(folder, timeout=0.2), served))) as client:
         response = client.post("/v1/predict", json={"texts": ["a"]})
         going.set()
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
@@ -331,7 +332,7 @@ def test_a_model_of_numbers_says_that_it_takes_no_texts(tmp_path: Path) -> None:
 
     features = np.eye(4, dtype=np.float32)
     MACHClassifier(n_buckets=2, n_repetitions=2, hidden=(), epochs=1).fit(features, [0, 1, 2, 3]).save(tmp_path / "m")
-    with TestClient(create_app(Settings(tmp_path / "m"), Served.open(tmp_path / "m"))) as client:
+    with TestClient(create_app(Service(Settings(tmp_path / "m"), Served.open(tmp_path / "m")))) as client:
         assert "was not trained on texts" in refusal(client, texts=["a"])
         labels = ask(client, rows=[{"indices": [2], "values": [1]}], k=4)["results"][0]["labels"]
         assert sorted(labels) == [0, 1, 2, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
 import json
 import os
@@ -19,11 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from tests.serving.conftest import PRODUCTS
 from tests.serving.test_keeping import exchange
 
+from xmach.serving import running
 from xmach.serving.answering import Ask, answer
 from xmach.serving.model import Served, version_of
+from xmach.serving.settings import Settings
 
 TOKEN = "a-secret-of-24-characters"
 
@@ -58,6 +62,9 @@ class Server:
         content = response.read()
         connection.close()
         return response.status, json.loads(content) if content[:1] == b"{" else content.decode()
+
+    def children(self) -> list[str]:
+        return Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
 
     def end(self, name: signal.Signals = signal.SIGTERM) -> int:
         self.ending = True
@@ -236,19 +243,64 @@ def test_several_workers_answer_alike_add_up_their_meters_and_end_together(folde
         again = [server.ask("POST", "/v1/predict", {"texts": [product]}) for product in PRODUCTS[:30]]
         assert bodies == again
         assert 'xmach_requests_total{path="/v1/predict",status="200"} 60.0' in server.ask("GET", "/metrics")[1]
-        children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+        children = server.children()
         assert len(children) == 2
         assert server.end(signal.SIGINT) == 0
         assert not any(Path(f"/proc/{child}").exists() for child in children)
 
 
+def test_every_worker_takes_a_new_model(tmp_path: Path, folder: Path, other_folder: Path) -> None:
+    link = tmp_path / "live"
+    link.symlink_to(folder)
+    with serving(link, "--workers", "2", "--watch", "0.05") as server, under_load(server) as outcomes:
+        time.sleep(0.5)
+        exchange(link, other_folder)
+        for _ in range(500):
+            if {version for _, version in outcomes[-40:]} == {version_of(other_folder)}:
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError("a worker answers with the old model after 25 s")
+    assert {status for status, _ in outcomes} == {200}
+
+
+def test_a_signal_before_the_first_request_is_not_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(server: running._Server, sockets: list[socket.socket]) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        uvicorn.Server.run(server, sockets)
+
+    monkeypatch.setattr(running._Server, "run", run)
+    before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGINT)}
+    switching = sys.getswitchinterval()
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            assert running.run_worker(Settings(folder), listening, verify=False) == 0
+    finally:
+        gc.unfreeze()
+        sys.setswitchinterval(switching)
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+
+def test_workers_end_when_their_supervisor_is_killed(folder: Path) -> None:
+    with serving(folder, "--workers", "2") as server:
+        children = server.children()
+        server.process.kill()
+        server.process.wait()
+        for _ in range(500):
+            if not any(Path(f"/proc/{child}").exists() for child in children):
+                break
+            time.sleep(0.02)
+        else:
+            raise AssertionError("workers without a supervisor hold the port after 10 s")
+
+
 def test_a_worker_that_dies_is_replaced(folder: Path) -> None:
     with serving(folder, "--workers", "2") as server:
-        children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
-        first = children.read_text().split()
+        first = server.children()
         os.kill(int(first[0]), signal.SIGKILL)
         for _ in range(500):
-            now = children.read_text().split()
+            now = server.children()
             if len(now) == 2 and first[0] not in now:
                 break
             time.sleep(0.05)

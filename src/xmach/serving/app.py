@@ -23,9 +23,7 @@ from xmach.serving.batching import Busy
 from xmach.serving.explaining import Why
 from xmach.serving.guard import RETRY_AFTER, Guard
 from xmach.serving.metrics import MEDIA_TYPE
-from xmach.serving.model import Served
 from xmach.serving.service import Service
-from xmach.serving.settings import Settings
 from xmach.version import __version__
 
 _log = logging.getLogger("xmach.serving")
@@ -48,9 +46,8 @@ _PROBLEMS: _Responses = {
 }
 
 
-def create_app(settings: Settings, served: Served) -> ASGIApp:
+def create_app(service: Service) -> ASGIApp:
     """The whole application of one process, guard included."""
-    service = Service(settings, served)
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
@@ -72,29 +69,20 @@ def create_app(settings: Settings, served: Served) -> ASGIApp:
         redoc_url=None,
         lifespan=running,
     )
-    app.state.service = service
     _add_answers(app, service)
     _add_facts(app, service)
     _add_page(app)
     _add_errors(app)
     guarded = Guard(app, service)
-    if not settings.origins:
+    if not service.settings.origins:
         return guarded
     return CORSMiddleware(
         guarded,
-        allow_origins=list(settings.origins),
+        allow_origins=list(service.settings.origins),
         allow_methods=["GET", "POST"],
         allow_headers=["authorization", "content-type", "x-request-id"],
         expose_headers=["x-request-id", "retry-after"],
     )
-
-
-def service_of(app: ASGIApp) -> Service:
-    """The service behind an application that `create_app` made."""
-    while not isinstance(app, FastAPI):
-        app = app.app if isinstance(app, CORSMiddleware) else app._app  # type: ignore[attr-defined]
-    service: Service = app.state.service
-    return service
 
 
 def _add_answers(app: FastAPI, service: Service) -> None:

@@ -90,7 +90,7 @@ class Guard:
             await self._turn()
             await self._app(scope, _again(body, receive), send_on)
         except _Refusal as refusal:
-            await _answer(refusal, request_id, send_on, close=_is_long(headers))
+            await _answer(refusal, request_id, send_on, close=is_long(headers))
         finally:
             if admitted:
                 self._service.release()
@@ -188,7 +188,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-def _is_long(headers: dict[bytes, bytes]) -> bool:
+def is_long(headers: dict[bytes, bytes]) -> bool:
     """Whether a body may not be here yet: unread, it would stand in the way of the connection's next request."""
     length = headers.get(b"content-length", b"0")
     return b"transfer-encoding" in headers or not length.isdigit() or int(length) > _SMALL_BODY

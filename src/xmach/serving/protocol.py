@@ -12,13 +12,12 @@ import random
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from xmach.serving.guard import ADMITTED, BUSY, RETRY_AFTER
+from xmach.serving.guard import ADMITTED, BUSY, RETRY_AFTER, is_long
 from xmach.serving.messages import problem_body
 from xmach.serving.service import ASKED, Service
 
 _SLOW_HEAD = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _ASKED = tuple(path.encode() for path in ASKED)
-_SMALL_BODY = 2**14  # bytes that come with the head, or right after it; a longer one is not waited for
 _ID = "0" * 32  # the place of a request id
 _BODY = json.dumps(problem_body("busy", BUSY, _ID))
 _HEAD = (
@@ -28,72 +27,69 @@ _HEAD = (
 _REFUSED = {False: f"{_HEAD}\r\n{_BODY}", True: f"{_HEAD}connection: close\r\n\r\n{_BODY}"}
 
 
-def protocol(service: Service) -> type[asyncio.Protocol]:
-    """The protocol of connections to a service."""
-    refused = service.meters.requests.labels("refused unread", "503")
+class Connection(HttpToolsProtocol):
+    """One connection to a service."""
 
-    class Connection(HttpToolsProtocol):
-        """One connection."""
+    service: Service  # of the class: `connections_to`
+    _timer: asyncio.TimerHandle | None = None
+    _passed_over = False  # the request that is being read was refused
 
-        _timer: asyncio.TimerHandle | None = None
-        _passed_over = False  # the request that is being read was refused
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A caller: wait for its head."""
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(self.service.settings.timeout, self._too_slow)
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            """A caller: wait for its head."""
-            super().connection_made(transport)
-            self._timer = self.loop.call_later(service.settings.timeout, self._too_slow)
+    def on_headers_complete(self) -> None:
+        """The head is here: go on, or refuse."""
+        self._stop_waiting()
+        self._passed_over = False
+        if self.url.partition(b"?")[0] in _ASKED and (self.cycle is None or self.cycle.response_complete):
+            if not self.service.admit():
+                self._refuse()
+                return
+            self.scope[ADMITTED] = True  # type: ignore[literal-required]
+        super().on_headers_complete()
 
-        def on_headers_complete(self) -> None:
-            """The head is here: go on, or refuse."""
-            self._stop_waiting()
-            self._passed_over = False
-            if self.url.partition(b"?")[0] in _ASKED and (self.cycle is None or self.cycle.response_complete):
-                if not service.admit():
-                    self._refuse()
-                    return
-                self.scope[ADMITTED] = True  # type: ignore[literal-required]
-            super().on_headers_complete()
+    def on_body(self, body: bytes) -> None:
+        """A part of the body, which nobody wants of a refused request."""
+        if not self._passed_over:
+            super().on_body(body)
 
-        def on_body(self, body: bytes) -> None:
-            """A part of the body, which nobody wants of a refused request."""
-            if not self._passed_over:
-                super().on_body(body)
+    def on_message_complete(self) -> None:
+        """The end of a request."""
+        if not self._passed_over:
+            super().on_message_complete()
 
-        def on_message_complete(self) -> None:
-            """The end of a request."""
-            if not self._passed_over:
-                super().on_message_complete()
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The caller has gone."""
+        self._stop_waiting()
+        super().connection_lost(exc)
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            """The caller has gone."""
-            self._stop_waiting()
-            super().connection_lost(exc)
+    def _refuse(self) -> None:
+        """Say that there is too much to do."""
+        self._passed_over = True
+        self.service.meters.requests.labels("refused unread", "503").inc()
+        close = is_long(dict(self.headers)) or self.service.draining or not self.parser.should_keep_alive()
+        self.transport.write(_REFUSED[close].replace(_ID, f"{random.getrandbits(128):032x}").encode())
+        if close:
+            self.transport.close()
+        else:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
-        def _refuse(self) -> None:
-            """Say that there is too much to do."""
-            self._passed_over = True
-            refused.inc()
-            headers = dict(self.headers)
-            length = headers.get(b"content-length", b"0")
-            long = b"transfer-encoding" in headers or not length.isdigit() or int(length) > _SMALL_BODY
-            close = long or service.draining or not self.parser.should_keep_alive()
-            self.transport.write(_REFUSED[close].replace(_ID, f"{random.getrandbits(128):032x}").encode())
-            if close:
-                self.transport.close()
-            else:
-                self.timeout_keep_alive_task = self.loop.call_later(
-                    self.timeout_keep_alive, self.timeout_keep_alive_handler
-                )
-
-        def _stop_waiting(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-        def _too_slow(self) -> None:
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
             self._timer = None
-            if not self.transport.is_closing():
-                self.transport.write(_SLOW_HEAD)
-                self.transport.close()
 
-    return Connection
+    def _too_slow(self) -> None:
+        self._timer = None
+        if not self.transport.is_closing():
+            self.transport.write(_SLOW_HEAD)
+            self.transport.close()
+
+
+def connections_to(service: Service) -> type[Connection]:
+    """The class of a service's connections: uvicorn makes them itself, and is given a class."""
+    return type("ServiceConnection", (Connection,), {"service": service})

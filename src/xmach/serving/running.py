@@ -15,16 +15,16 @@ import time
 import urllib.request
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 import uvicorn
 
 from xmach.errors import InputError
 from xmach.serving import logs
-from xmach.serving.app import create_app, service_of
+from xmach.serving.app import create_app
 from xmach.serving.metrics import SHARED
-from xmach.serving.model import Served, version_of
-from xmach.serving.protocol import protocol
+from xmach.serving.model import Served
+from xmach.serving.protocol import connections_to
+from xmach.serving.service import Service
 from xmach.serving.settings import Settings
 
 _BACKLOG = 2048
@@ -43,7 +43,6 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> int:
     threading.Thread(target=_announce, args=(address, ready), daemon=True).start()
     with listening:
         if settings.workers > 1:
-            version_of(settings.folder)
             Served.open(settings.folder, settings.verify)  # once for all, and kernels are compiled once
             return _supervise(settings, listening)
         return run_worker(settings, listening, settings.verify)
@@ -54,12 +53,12 @@ def run_worker(settings: Settings, listening: socket.socket, verify: bool) -> in
     logs.set_up()
     sys.setswitchinterval(_SWITCH)
     served = Served.open(settings.folder, verify, settings.examples)
-    app = create_app(settings, served)
+    service = Service(settings, served)
     gc.collect()
     gc.freeze()  # what is there now stays: looking through it again would hold up requests for 0.1 s at a time
     config = uvicorn.Config(
-        app,
-        http=protocol(service_of(app)),
+        create_app(service),
+        http=connections_to(service),
         log_config=None,
         access_log=False,
         proxy_headers=False,
@@ -69,18 +68,23 @@ def run_worker(settings: Settings, listening: socket.socket, verify: bool) -> in
         timeout_keep_alive=75,
         timeout_graceful_shutdown=int(settings.timeout) + 5,
     )
-    for name in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal once more when it is done
-        signal.signal(name, lambda *_: None)
-    _Server(config, service_of(app), settings.drain).run(sockets=[listening])
+    server = _Server(config, service, settings.drain)
+    for name in (signal.SIGTERM, signal.SIGINT):  # until uvicorn listens to them, and when it raises them at its end
+        signal.signal(name, server.stop)
+    server.run(sockets=[listening])
     return 0
 
 
 class _Server(uvicorn.Server):
     """Goes on for a moment after it is told to stop: not ready, and asking callers to close their connections."""
 
-    def __init__(self, config: uvicorn.Config, service: Any, drain: float) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, drain: float) -> None:
         super().__init__(config)
         self._service, self._drain = service, drain
+
+    def stop(self, _signal: int, _frame: FrameType | None) -> None:
+        """A signal's handler."""
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Drain, then end."""
@@ -164,13 +168,27 @@ def _start(
     settings: Settings, listening: socket.socket, environment: dict[str, str]
 ) -> tuple[subprocess.Popen[bytes], float]:
     command = [sys.executable, "-m", "xmach.serving.running", settings.to_json(), str(listening.fileno())]
-    return subprocess.Popen(command, env=environment, pass_fds=[listening.fileno()]), time.monotonic()
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,  # see `_end_with_supervisor`
+        env=environment,
+        pass_fds=[listening.fileno()],
+        start_new_session=True,  # Ctrl-C is the supervisor's
+    )
+    return process, time.monotonic()
 
 
 def _main(settings: str, descriptor: str) -> int:
     """A worker process: the supervisor has verified the model."""
+    threading.Thread(target=_end_with_supervisor, daemon=True).start()
     with socket.socket(fileno=int(descriptor)) as listening:
         return run_worker(Settings.from_json(settings), listening, verify=False)
+
+
+def _end_with_supervisor() -> None:
+    """A supervisor that is killed tells nobody, but its end of our standard input closes: the port must be free."""
+    os.read(0, 1)  # not `sys.stdin`: Python cannot end while a thread waits there
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":
