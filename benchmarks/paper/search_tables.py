@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.contest import Spread
 from benchmarks.peers.judging import MATCHING, RANKING
 from benchmarks.places import table
 from benchmarks.plots import Line, lines
 from xmach.planning import human_bytes
+from xmach.types import FloatArray
 
 Row = dict[str, Any]
 QUALITY = ("recall@10", "recall@100", "ndcg@10", "precision@1")
@@ -22,7 +25,11 @@ def model_name(row: Row) -> str:
     if row["peer"] == "mach":
         hidden = "-".join(map(str, training.get("hidden", ()))) or "no hidden layer"
         kept = answering.get("repetitions", training["n_repetitions"])
-        extra = [f"{name.replace('_', ' ')} {training[name]}" for name in ("n_features", "weights") if name in training]
+        extra = [
+            f"{name.replace('_', ' ')} {training[name]}"
+            for name in ("n_features", "weights", "title_parts")
+            if name in training
+        ]
         extra += [answering["estimator"]] if "estimator" in answering else []
         return ", ".join([f"MACH, {hidden}, B={training['n_buckets']:,}, R={kept}", *extra])
     if row["peer"] == "parabel":
@@ -58,6 +65,39 @@ def matching_table(rows: Sequence[Row]) -> str:
 def ranking_table(rows: Sequence[Row]) -> str:
     """The paper's ranking metrics: what was bought, ranked among what was bought or seen."""
     return _metric_table([row for row in rows if row.get("ranking")], "ranking", RANKING)
+
+
+def chance_table(rows: Sequence[Row], sessions: FloatArray) -> str:
+    """How far weighted recall differs from that of the best DSSM, and between what 95 % of it lies when the queries are
+    drawn anew, the same for both."""
+    shown = finished(rows)
+    rivals = [row for row in best_of_each(shown) if row["peer"] == "dssm"]
+    if not rivals:
+        return ""
+    draws = drawn_recalls([rivals[0]["recalls"], *(row["recalls"] for row in shown)], sessions)
+    cells = []
+    for row, drawn in zip(shown, draws[1:], strict=True):
+        low, high = (f"{100 * x:+.1f}" for x in np.percentile(drawn - draws[0], (2.5, 97.5)))
+        cells.append([model_name(row), _epochs(row), f"{100 * (_recall(row) - _recall(rivals[0])):+.1f}", low, high])
+    return table(["model", "epochs", f"above {model_name(rivals[0])}", "from", "to"], cells)
+
+
+def drawn_recalls(recalls: Sequence[Sequence[float]], sessions: FloatArray, times: int = 2000) -> FloatArray:
+    """The weighted mean of each model's recalls (models, times), over queries drawn anew: the bootstrap, with a Poisson
+    number of each query."""
+    draw = np.random.default_rng(0)
+    weights, values = sessions.astype(np.float64), np.array(recalls, np.float64)  # (n,), (models, n)
+    means = []
+    for _ in range(times):
+        drawn = weights * draw.poisson(1.0, len(weights))
+        means.append(values @ drawn / drawn.sum())
+    return np.array(means).T
+
+
+def effective_number(sessions: FloatArray) -> float:
+    """So many queries of one weight would leave as much to chance as these do."""
+    weights = sessions.astype(np.float64)
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def finished(rows: Sequence[Row]) -> list[Row]:

@@ -68,7 +68,7 @@ def _train(job: dict[str, Any], folder: Path, data: Path) -> dict[str, Any]:
 
 def _answer(job: dict[str, Any], folder: Path, data: Path) -> dict[str, Any]:
     from benchmarks.peers.adapter import peer_class
-    from benchmarks.peers.judging import DEPTH, candidates_of, judge, judge_ranking, ranked_rows
+    from benchmarks.peers.judging import DEPTH, candidates_of, judge, judge_ranking, ranked_rows, recalls
     from benchmarks.peers.search_data import Questions
 
     watch = _Watch()
@@ -86,7 +86,8 @@ def _answer(job: dict[str, Any], folder: Path, data: Path) -> dict[str, Any]:
         scores = peer.scores([questions.queries[i] for i in rows], candidates_of(questions)) if len(rows) else None
     result = watch.result()  # judging is not the contestant's
     ranking = None if scores is None else judge_ranking(questions, scores)
-    return result | {"matching": judge(questions, best), "ranking": ranking}
+    each = [round(recall, 4) for recall in recalls(questions, best).tolist()]
+    return result | {"matching": judge(questions, best), "ranking": ranking, "recalls": each}
 
 
 if __name__ == "__main__":

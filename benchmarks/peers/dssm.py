@@ -46,9 +46,10 @@ class Dssm:
 
     def prepare(self, data: Training) -> None:
         """Hash the texts; a row's purchases become pairs."""
-        texts, bought, _ = data.rows()
+        texts, bought, _ = data.rows(self._settings.get("title_parts", 0), self._settings.get("seed", 0))
         self._queries = self._text.transform(texts)
-        self._titles = self._queries.slice(len(data.queries), len(texts))  # titles are the last rows
+        own = len(data.queries)
+        self._titles = self._queries.slice(own, own + len(data.titles))  # titles are the rows after the queries
         self._pairs = np.repeat(np.arange(bought.n_rows), np.diff(bought.indptr)), bought.indices.astype(np.int64)
 
     def train(self) -> None:

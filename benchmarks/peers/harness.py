@@ -113,6 +113,7 @@ def _row(contestant: Contestant, folder: Path, trained: dict[str, Any], answered
         "bytes": size,
         "matching": answered["matching"],
         "ranking": answered["ranking"],
+        "recalls": answered["recalls"],
     }
 
 

@@ -29,6 +29,15 @@ def judge(questions: Questions, best: IntArray) -> Judged:
     return _judge(questions.bought, best, questions.sessions, (1, 10, DEPTH))
 
 
+def recalls(questions: Questions, best: IntArray) -> FloatArray:
+    """recall@100 of each query (n,): chance in a weighted mean is that of its few heavy queries."""
+    parts = []
+    for i in range(len(best)):
+        bought = questions.bought.row(i)[0]
+        parts.append(np.isin(bought, best[i]).sum() / min(len(bought), best.shape[1]))
+    return np.array(parts, np.float32)
+
+
 def judge_ranking(questions: Questions, scores: FloatArray) -> Judged | None:
     """The same of the candidates of `candidates_of`, ranked by their scores; None where no query has both kinds."""
     rows = ranked_rows(questions)

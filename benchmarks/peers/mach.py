@@ -34,13 +34,15 @@ _TOY = {"n_buckets": 4, "n_repetitions": 1, "epochs": 1, "n_features": 1000}
 
 
 class Mach:
-    """Settings: `n_buckets`, `n_repetitions`; those of the network; `n_features` of the text, and `weights` of rows."""
+    """Settings: `n_buckets`, `n_repetitions`; those of the network; `n_features` of the text; `weights` of rows;
+    `title_parts`, rows of some words of each title."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
         given = dict(settings)
         self._n_buckets, self._n_repetitions = given.pop("n_buckets"), given.pop("n_repetitions")
         self._text = HashedText(given.pop("n_features", 80_000))
         self._weights, self._seed = given.pop("weights", "none"), given.pop("seed", 0)
+        self._parts = given.pop("title_parts", 0)
         if self._weights not in WEIGHTS:
             raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, got {self._weights!r}")
         self._settings = NetworkSettings(**(given | {"hidden": tuple(given.pop("hidden", ()))}))
@@ -61,7 +63,7 @@ class Mach:
 
     def prepare(self, data: Training) -> None:
         """Hash the texts, weigh the features."""
-        texts, bought, sessions = data.rows()
+        texts, bought, sessions = data.rows(self._parts, self._seed)
         weights = {"none": None, "sessions": sessions, "log sessions": 1 + np.log(sessions)}[self._weights]
         rows = Dataset(self._text.transform(texts), bought, weights=weights)
         scaler = fit_scaler(rows.features)

@@ -26,18 +26,22 @@ class Training:
     bought: SparseRows  # (n, K): how often
     sessions: FloatArray  # (n,) in which a query came up
 
-    def rows(self) -> tuple[list[str], SparseRows, FloatArray]:
-        """Texts, purchases and sessions of n + K rows: the queries, then every title as a query for its own product."""
+    def rows(self, parts: int = 0, seed: int = 0) -> tuple[list[str], SparseRows, FloatArray]:
+        """Texts, purchases and sessions of n + K rows: the queries, then every title as a query for its own product;
+        then, so many times, some of every title's words."""
         n_products = len(self.titles)
-        own = np.arange(n_products, dtype=np.int32)
+        n_own = n_products * (1 + parts)
         bought = SparseRows(
-            np.concatenate([self.bought.indptr, self.bought.nnz + 1 + np.arange(n_products)]),
-            np.concatenate([self.bought.indices, own]),
-            np.concatenate([self.bought.values, np.ones(n_products, np.float32)]),
+            np.concatenate([self.bought.indptr, self.bought.nnz + 1 + np.arange(n_own)]),
+            np.concatenate([self.bought.indices, np.tile(np.arange(n_products, dtype=np.int32), 1 + parts)]),
+            np.concatenate([self.bought.values, np.ones(n_own, np.float32)]),
             n_products,
         )
-        ones = np.ones(n_products, np.float32)
-        return self.queries + self.titles, bought, np.concatenate([self.sessions, ones])
+        draw = np.random.default_rng(seed)
+        texts = self.queries + self.titles
+        for _ in range(parts):
+            texts += some_words(self.titles, draw)
+        return texts, bought, np.concatenate([self.sessions, np.ones(n_own, np.float32)])
 
     @classmethod
     def open(cls, folder: Path) -> Training:
@@ -91,6 +95,16 @@ def write(folder: Path, training: Training, questions: Questions, about: Mapping
         os.rename(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def some_words(texts: Sequence[str], draw: np.random.Generator) -> list[str]:
+    """Some words of each text, at least one, in their order; any number of them is as likely as another."""
+    parts = []
+    for text in texts:
+        words = text.split()
+        kept = draw.permutation(len(words))[: draw.integers(1, max(2, len(words)))]
+        parts.append(" ".join(words[i] for i in np.sort(kept)))
+    return parts
 
 
 def sparse_rows(rows: Sequence[Mapping[int, float]], n_columns: int) -> SparseRows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.peers.judging import candidates_of, judge, judge_ranking, rank, ranked_rows
+from benchmarks.peers.judging import candidates_of, judge, judge_ranking, rank, ranked_rows, recalls
 from benchmarks.peers.search_data import Questions, sparse_rows
 
 ASKED = Questions(
@@ -35,6 +35,7 @@ def test_judgements_by_hand() -> None:
     matched = judge(ASKED, np.array([[3, 4], [1, 2], [2, -1]]))
     assert matched["weighted"]["recall@100"] == (3 * 0.5 + 0 + 1) / 9
     assert matched["unweighted"]["recall@100"] == 0.5
+    assert recalls(ASKED, np.array([[3, 4], [1, 2], [2, -1]])).tolist() == [0.5, 0.0, 1.0]
 
 
 def test_no_candidates_no_ranking() -> None:

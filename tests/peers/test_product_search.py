@@ -7,11 +7,12 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from benchmarks import places
 from benchmarks.paper import product_search, search_scale
 from benchmarks.paper import search_tables as tables
-from benchmarks.peers import harness
+from benchmarks.peers import harness, sources
 from benchmarks.peers.adapter import PEERS
 from benchmarks.peers.harness import Contestant, Limits
 from benchmarks.peers.sources import ShopSource
@@ -23,6 +24,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for module in (places, product_search, search_scale):
         monkeypatch.setattr(module, "OUT", tmp_path)
     monkeypatch.setattr(harness.contest, "__defaults__", (tmp_path / "peers",))
+    monkeypatch.setattr(sources.provide, "__defaults__", (tmp_path / "peers" / "data",))
     return tmp_path
 
 
@@ -75,6 +77,27 @@ def test_a_row_without_a_result_says_why() -> None:
 def test_the_best_of_each_kind_is_shown() -> None:
     rows = [_row("dssm", 0.5, {}), _row("dssm", 0.7, {"epochs": 9}), {**_row("bm25", 0.9, {}), "failed": "no"}]
     assert tables.best_of_each(rows) == [rows[1]]
+
+
+def test_a_difference_has_the_chance_of_its_heavy_queries() -> None:
+    draw = np.random.default_rng(0)
+    sessions = np.ones(1000, np.float32)
+    rival, better = draw.random((2, 1000)) < [[0.5], [0.7]]
+    rows = [
+        {**_row("dssm", rival.mean(), {}), "recalls": rival.astype(float).tolist()},
+        {**_row("bm25", better.mean(), {}), "recalls": better.astype(float).tolist()},
+    ]
+    last = tables.chance_table(rows, sessions).splitlines()[-1].split("|")
+    shown, low, high = (float(cell) for cell in last[3:6])
+    # the standard error of a difference of two shares, and 1.96 of it on either side
+    error = 100 * math.sqrt(0.5 * 0.5 / 1000 + 0.7 * 0.3 / 1000)
+    assert math.isclose(high - low, 2 * 1.96 * error, rel_tol=0.15)
+    assert low < shown < high
+    sessions[0] = 10_000
+    assert tables.effective_number(sessions) < 1.3
+    own = tables.chance_table(rows, sessions).splitlines()[2].split("|")
+    assert [float(cell) for cell in own[3:6]] == [0.0, 0.0, 0.0]  # a model and itself are drawn alike
+    assert tables.chance_table(rows[1:], sessions) == ""
 
 
 # --- scale

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from benchmarks.peers.search_data import Questions, Training, sparse_rows
+from benchmarks.peers.search_data import Questions, Training, some_words, sparse_rows
 from benchmarks.peers.sources import HomeDepotSource, ShopSource, provide
 
 from xmach.types import SparseRows
@@ -42,6 +42,25 @@ def test_titles_are_rows_for_their_own_product(training: Training) -> None:
     for row in (0, 599):
         assert np.array_equal(bought.row(row)[0], training.bought.row(row)[0])
     assert [bought.row(600 + product)[0].tolist() for product in (0, 1, 299)] == [[0], [1], [299]]
+
+
+def test_parts_of_titles_are_rows_for_the_same_product(training: Training) -> None:
+    texts, bought, sessions = training.rows(parts=2, seed=3)
+    assert texts[:900] == training.rows()[0]
+    assert len(texts) == len(sessions) == bought.n_rows == 1500
+    assert texts[900:1200] != texts[1200:]
+    lengths = set()
+    for row in range(900, 1500):
+        product = row % 300
+        assert bought.row(row)[0].tolist() == [product]
+        words, part = training.titles[product].split(), texts[row].split()
+        rest = iter(words)
+        assert all(word in rest for word in part)  # in their order
+        assert 1 <= len(part) < len(words)
+        lengths.add(len(part))
+    assert lengths >= {1, 2, 3, 4}
+    assert training.rows(parts=2, seed=3)[0] == texts
+    assert some_words(["lamp"], np.random.default_rng(0)) == ["lamp"]
 
 
 def test_held_out_queries_are_of_the_training_period_and_not_in_it() -> None:
