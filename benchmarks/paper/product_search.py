@@ -57,12 +57,16 @@ BASELINES = [
 # most. A shop of 200,000, B = 2000, 2 epochs, R = 2, queries alike: 33.2 with 256 hidden units, 40.0 without; there at
 # rates of 0.005, 0.02, 0.05, 0.1: 40.0, 45.7, 48.3, 48.1; 45.4 at 0.02 with batches of 1024, in two thirds of the time.
 # One of 20,000, R = 4: 84.9 with rows alike, 80.8 with rows weighted by the logarithm of their sessions; B = 500,
-# R = 8: 88.2, 89.3 with two parts of every title as rows, 92.3 with R = 32 of these, 93.2 with B = 4000, R = 8.
-# AdaGrad was no better than Adam. The rivals' settings are the paper's or first guesses.
+# R = 8: 88.2, 89.3 with two parts of every title as rows, 92.3 with R = 32 of these, 93.2 with B = 4000, R = 8;
+# B = 1000, R = 8: 91.8 with two parts, 92.7 with eight, with eight and 256 hidden units 93.4 (rate 0.01), 93.5 when
+# small gradients are skipped, 93.4 at 0.02. AdaGrad was no better than Adam. The rivals' settings are the paper's
+# or first guesses.
 LINEAR: Mapping[str, Any] = {"hidden": (), "learning_rate": 5e-3}
 HIDDEN: Mapping[str, Any] = {"hidden": (256,), "learning_rate": 5e-3}
 FAST: Mapping[str, Any] = {"hidden": (), "learning_rate": 5e-2, "batch_size": 1024}
-PARTS: Mapping[str, Any] = {**FAST, "title_parts": 2}
+PARTS: Mapping[str, Any] = {
+    "hidden": (256,), "learning_rate": 2e-2, "batch_size": 1024, "skip_below": 0.01, "title_parts": 4,
+}  # fmt: skip
 
 EXPERIMENTS = {
     "home_depot": Experiment(
@@ -88,16 +92,15 @@ EXPERIMENTS = {
         [
             *BASELINES,
             *dssm(1, 5),
-            *mach(8, 8000, 2, **PARTS),
-            *mach(16, 2000, 2, **PARTS),
+            *mach(16, 4000, 2, **PARTS),
             *mach(8, 2000, 2, **FAST),
             *parabel((2, 4), (100,)),
         ],
     ),
     "shop-1m": Experiment(
-        "A shop of 1,000,000 products, 1,400,000 queries and the titles; 20,000 queries of a later period",
-        ShopSource(1_000_000, 1_400_000, 20_000),
-        [*BASELINES, *dssm(1), *mach(8, 4000, 1, **HIDDEN), *parabel((2,), (100,))],
+        "A shop of 1,000,000 products, 1,400,000 queries and the titles; 5,000 queries of a later period",
+        ShopSource(1_000_000, 1_400_000),
+        [*BASELINES, *dssm(1), *mach(8, 4000, 1, **PARTS), *parabel((2,), (100,))],
     ),
 }
 
