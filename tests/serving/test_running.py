@@ -337,6 +337,34 @@ def test_a_long_body_that_is_refused_unread_does_not_hold_up_the_next_request(fo
             connection.close()
 
 
+def test_a_caller_that_is_refused_while_it_sends_can_read_why(folder: Path) -> None:
+    head = b"POST /v1/predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 900000\r\n\r\n"
+    with (
+        serving(folder, environment={"XMACH_TOKEN": TOKEN}) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow,
+    ):
+        slow.sendall(head)
+        for _ in range(9):  # the answer is there after the first
+            slow.sendall(b" " * 100_000)
+            time.sleep(0.05)
+        answer = b""
+        while part := slow.recv(4000):
+            answer += part
+        assert answer.startswith(b"HTTP/1.1 401 ")
+        assert answer.endswith(b"}")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as endless:
+            endless.sendall(head)
+            with pytest.raises(ConnectionError):
+                _send_slowly(endless, 30.0)
+
+
+def _send_slowly(to: socket.socket, seconds: float) -> None:
+    begun = time.monotonic()
+    while time.monotonic() - begun < seconds:
+        to.sendall(b" ")
+        time.sleep(0.05)
+
+
 def test_what_is_no_http_is_refused(folder: Path) -> None:
     with serving(folder) as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as other:

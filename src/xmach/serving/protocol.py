@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections.abc import Callable
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -27,17 +29,74 @@ _HEAD = (
 _REFUSED = {False: f"{_HEAD}\r\n{_BODY}", True: f"{_HEAD}connection: close\r\n\r\n{_BODY}"}
 
 
+_LINGER = 2.0  # seconds for which a caller that was refused may go on sending
+_LINGER_BYTES = 2**25
+
+
+class _Transport:
+    """A transport that, closed while its caller is still sending, goes on reading for a moment.
+
+    The system answers what comes to a closed socket with a reset. That ends the caller's sending with an error, and can
+    throw away the answer that it was about to read.
+    """
+
+    def __init__(self, transport: asyncio.Transport, is_sending: Callable[[], bool]) -> None:
+        self._transport, self._is_sending = transport, is_sending
+        self._left = _LINGER_BYTES
+        self.lingers = False
+        self.write = transport.write
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        """Whether nothing is to be written any more."""
+        return self.lingers or self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close, or say that all was said and listen a little longer."""
+        if self.is_closing():
+            return
+        if not self._is_sending():
+            self._transport.close()
+            return
+        self.lingers = True
+        self._transport.write_eof()
+        self._transport.resume_reading()
+        asyncio.get_running_loop().call_later(_LINGER, self._transport.close)
+
+    def discard(self, size: int) -> None:
+        """So many bytes came that nobody wants."""
+        self._left -= size
+        if self._left < 0:
+            self._transport.close()
+
+
 class Connection(HttpToolsProtocol):
     """One connection to a service."""
 
     service: Service  # of the class: `connections_to`
     _timer: asyncio.TimerHandle | None = None
     _passed_over = False  # the request that is being read was refused
+    _in_request = False  # its end has not come yet
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A caller: wait for its head."""
-        super().connection_made(transport)
+        self._lingering = _Transport(transport, lambda: self._in_request)
+        super().connection_made(self._lingering)  # type: ignore[arg-type]
         self._timer = self.loop.call_later(self.service.settings.timeout, self._too_slow)
+
+    def data_received(self, data: bytes) -> None:
+        """Something came."""
+        if self._lingering.lingers:
+            self._lingering.discard(len(data))
+        else:
+            super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self._in_request = True
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """The head is here: go on, or refuse."""
@@ -57,6 +116,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The end of a request."""
+        self._in_request = False
         if not self._passed_over:
             super().on_message_complete()
 
