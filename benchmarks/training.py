@@ -2,8 +2,8 @@
 
 PyTorch has an EmbeddingBag with per-sample weights, Linear layers, cross-entropy; once with SparseAdam for the
 embedding and fused Adam for the rest, once with fused dense Adam for all. Batches are ready for all contestants; what
-assembling ours takes (rows gathered, scaled, hashed to targets) is told apart. A row has one label, PyTorch's cheapest
-target.
+assembling ours takes (rows gathered, scaled, listed by feature, hashed to targets) is told apart: in training a second
+thread does it. A row has one label, PyTorch's cheapest target.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def torch_steps(shape: Shape, rows: LabelledRows, sparse: bool) -> Iterator[floa
         optimizers = [torch.optim.Adam(large + small, lr=RATE, fused=True)]
     tensors = []
     for which in _batches(shape):
-        scaled, targets, _ = rows.batch(which)
+        scaled, targets, *_ = rows.batch(which)
         assert isinstance(scaled, SparseRows)
         parts = (scaled.indices.astype(np.int64), scaled.indptr, scaled.values, targets.buckets.astype(np.int64))
         tensors.append([torch.tensor(part) for part in parts])
@@ -141,7 +141,7 @@ def torch_steps(shape: Shape, rows: LabelledRows, sparse: bool) -> Iterator[floa
 def own_steps(shape: Shape, rows: LabelledRows, skip: float = 0.0) -> Iterator[float]:
     """Our steps over the batches in turn; each gives its mean loss."""
     trainer = _trainer(shape, skip)
-    for number, batch in enumerate(cycle([rows.batch(which) for which in _batches(shape)])):
+    for number, batch in enumerate(cycle([trainer.prepare(rows.batch(which)) for which in _batches(shape)])):
         yield trainer.step(batch, RATE, (0, number)) / len(batch.weights)
 
 
@@ -203,7 +203,7 @@ def _parts(shape: Shape, rows: LabelledRows, skip: float) -> dict[str, float]:
             if number == 2:
                 spent.update(dict.fromkeys(spent, 0.0))
             begun = time.perf_counter()
-            batch = rows.batch(which)
+            batch = trainer.prepare(rows.batch(which))
             ready = time.perf_counter()
             trainer.step(batch, RATE, (0, number))
             spent["assembly"] += ready - begun

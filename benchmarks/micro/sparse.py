@@ -12,7 +12,7 @@ import torch
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
 from xmach._kernels.sparse import sparse_adam_slow, sparse_forward, sparse_forward_slow
-from xmach.learners.room import LazyAdam, Rates
+from xmach.learners.room import Rates, Transposer
 from xmach.types import FloatArray, SparseRows
 
 N_ROWS, N_FEATURES, EACH, WIDTH = 128, 101_938, 670, 500
@@ -67,11 +67,10 @@ def update(rows: SparseRows) -> Entry:
 
 def _fused(rows: SparseRows, delta: FloatArray) -> Callable[[], Any]:
     weights, first, second = _state()
-    lazy = LazyAdam(N_FEATURES)
+    transposer = Transposer(N_FEATURES)
 
     def step() -> FloatArray:
-        lazy.take(rows)
-        lazy.step(delta, weights, (first, second), Rates(*_corrected()))
+        transposer.of(rows).adam(delta, weights, (first, second), Rates(*_corrected()))
         return weights[:_SHOWN]
 
     return step

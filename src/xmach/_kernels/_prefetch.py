@@ -8,6 +8,16 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+_BYTE, _INT = ir.IntType(8).as_pointer(), ir.IntType(32)
+
+
+def ask(builder: Any, address: Any) -> None:
+    """Code that asks for the cache line at an address: to read, to keep in every cache, data."""
+    kind = ir.FunctionType(ir.VoidType(), [_BYTE, _INT, _INT, _INT])
+    hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
+    builder.call(hint, [builder.bitcast(address, _BYTE), *(_INT(code) for code in (0, 3, 1))])
+
+
 if TYPE_CHECKING:
     from xmach.types import AnyArray
 
@@ -27,12 +37,7 @@ else:
             view = target.make_array(signature.args[0])(target, builder, arguments[0])
             strides = cgutils.unpack_tuple(builder, view.strides, 2)
             offset = builder.add(builder.mul(arguments[1], strides[0]), builder.mul(arguments[2], strides[1]))
-            byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-            hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-            address = builder.gep(builder.bitcast(view.data, byte), [offset])
-            # to read, to keep in every cache, data
-            builder.call(hint, [address, *(ir.Constant(number, code) for code in (0, 3, 1))])
+            ask(builder, builder.gep(builder.bitcast(view.data, _BYTE), [offset]))
             return target.get_dummy_value()
 
         return types.void(array, types.int64, types.int64), generate

@@ -5,7 +5,39 @@ from __future__ import annotations
 import numpy as np
 
 from xmach._kernels._compile import kernel
+from xmach._kernels._lines import adam_lines
 from xmach.types import FloatArray, Int32Array, IntArray
+
+
+@kernel
+def adam_ahead(
+    weights: FloatArray,
+    scale: np.float32,
+    gradient: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    rate: np.float32,
+    beta1: np.float32,
+    beta2: np.float32,
+    epsilon: np.float32,
+    decay: np.float32,
+    soon_weights: FloatArray,
+    soon_first: FloatArray,
+    soon_second: FloatArray,
+) -> None:
+    """`adam_row` with scale * gradient; meanwhile asks for rows that will be needed soon."""
+    one = np.float32(1.0)
+    done = adam_lines(
+        weights, scale, gradient, first, second, rate, beta1, beta2, epsilon, decay,
+        soon_weights, soon_first, soon_second,
+    )  # fmt: skip
+    for i in range(done, len(weights)):
+        g = scale * gradient[i]
+        m = beta1 * first[i] + (one - beta1) * g
+        v = beta2 * second[i] + (one - beta2) * g * g
+        first[i] = m
+        second[i] = v
+        weights[i] = decay * weights[i] - rate * m / (np.sqrt(v) + epsilon)
 
 
 @kernel
@@ -22,13 +54,7 @@ def adam_row(
 ) -> None:
     """One Adam step in place over 1-D arrays; `rate` carries the bias correction, `decay` multiplies the weights."""
     one = np.float32(1.0)
-    for i in range(len(weights)):
-        g = gradient[i]
-        m = beta1 * first[i] + (one - beta1) * g
-        v = beta2 * second[i] + (one - beta2) * g * g
-        first[i] = m
-        second[i] = v
-        weights[i] = decay * weights[i] - rate * m / (np.sqrt(v) + epsilon)
+    adam_ahead(weights, one, gradient, first, second, rate, beta1, beta2, epsilon, decay, weights, first, second)
 
 
 @kernel

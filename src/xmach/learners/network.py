@@ -12,7 +12,7 @@ import numpy as np
 from xmach._kernels.dense import adam, adam_row
 from xmach._kernels.sparse import sparse_forward
 from xmach.learners.losses import LOSSES
-from xmach.learners.room import LazyAdam, Rates, Room, aligned_zeros
+from xmach.learners.room import Rates, Room, Transposer, aligned_zeros
 from xmach.learners.settings import NetworkSettings
 from xmach.learners.silent import Active
 from xmach.learners.skipping import SparseGradient
@@ -51,18 +51,24 @@ class NetworkTrainer:
         for depth, (inputs, outputs) in enumerate(pairwise(widths)):
             by_bucket = settings.skip_below > 0.0 and depth == len(settings.hidden)
             self.layers.append(_new_layer(inputs, outputs, draw if settings.hidden else None, by_bucket))
-        self._room, self._lazy = Room(), LazyAdam(n_features)
+        self._room, self._transposer = Room(), Transposer(n_features)
         self._skipping = SparseGradient(n_buckets, settings.skip_below) if settings.skip_below > 0.0 else None
+
+    def prepare(self, batch: Batch) -> Batch:
+        """What a step needs of a batch that does not depend on the weights; any thread may do it, one at a time."""
+        if isinstance(batch.rows, SparseRows) and batch.lists is None:
+            return batch._replace(lists=self._transposer.of(batch.rows))
+        return batch
 
     def step(self, batch: Batch, rate: float, position: tuple[int, int]) -> float:
         """One Adam step; returns the batch's summed loss. `position` (epoch, step) names what is drawn."""
-        rows, targets, weights = batch
-        inputs, layers, masks = self._forward(rows, position)
+        batch = self.prepare(batch)
+        inputs, layers, masks = self._forward(batch, position)
         logits = inputs.pop()  # (n, B), without bias
         self.steps_done += 1
         first_rates, rates = self._rates(rate)
         top = len(self.layers) - 1
-        loss, delta, bias_gradient = self._loss(logits, targets, weights, position)
+        loss, delta, bias_gradient = self._loss(logits, batch.targets, batch.weights, position)
         if isinstance(delta, SparseRows):
             delta = self._back_sparsely(delta, bias_gradient, inputs[-1], rates)
             bias_gradient = self._below(top, delta, inputs, masks)
@@ -73,7 +79,7 @@ class NetworkTrainer:
             lower = active.lower(delta, self._room, depth)
             _update(self.layers[depth], *gradient, bias_gradient, rates)
             bias_gradient, delta = self._below(depth, lower, inputs, masks), lower
-        self._update_first(rows, delta, bias_gradient, first_rates)
+        self._update_first(batch, delta, bias_gradient, first_rates)
         return loss
 
     def _rates(self, rate: float) -> tuple[Rates, Rates]:
@@ -114,13 +120,13 @@ class NetworkTrainer:
         delta = self._room.array(f"delta {len(self.layers) - 2}", *below.shape)
         by_bucket = layer.weights.T  # (B, H), contiguous: see `_new_layer`
         sparse_forward(kept.indptr, kept.indices, kept.values, by_bucket, np.zeros(below.shape[1], np.float32), delta)
-        skipping.adam.take(kept)
-        skipping.adam.step(below, by_bucket, (layer.moments[0].T, layer.moments[1].T), rates)
+        moments = layer.moments[0].T, layer.moments[1].T
+        skipping.by_bucket.of(kept).adam(below, by_bucket, moments, rates)
         _update_bias(layer, bias_gradient, rates)
         return delta
 
     def _forward(
-        self, rows: Rows, position: tuple[int, int]
+        self, batch: Batch, position: tuple[int, int]
     ) -> tuple[list[FloatArray], list[Active], list[FloatArray]]:
         """Every layer's output, hidden ones after ReLU and dropout; what each layer but the first multiplied; and the
         dropout masks, scaled.
@@ -128,14 +134,13 @@ class NetworkTrainer:
         The last output lacks its bias, which the loss adds on its way.
         """
         biases = [*(layer.bias for layer in self.layers[:-1]), np.zeros_like(self.layers[-1].bias)]
-        room, n_rows = self._room, rows.shape[0]
+        room, n_rows = self._room, batch.rows.shape[0]
         width = self.layers[0].weights.shape[1]
         out = room.array("output 0", n_rows, width)
-        if isinstance(rows, SparseRows):
-            self._lazy.take(rows)
-            outputs = [self._lazy.forward(self.layers[0].weights, biases[0], out)]
+        if batch.lists is not None:
+            outputs = [batch.lists.forward(self.layers[0].weights, biases[0], out)]
         else:
-            outputs = [first_layer(rows, self.layers[0].weights, biases[0], out)]
+            outputs = [first_layer(batch.rows, self.layers[0].weights, biases[0], out)]
         actives: list[Active] = []
         masks: list[FloatArray] = []
         keep = 1.0 - self.settings.dropout
@@ -156,13 +161,14 @@ class NetworkTrainer:
                 out += biases[depth]
         return outputs, actives, masks
 
-    def _update_first(self, rows: Rows, delta: FloatArray, bias_gradient: FloatArray, rates: Rates) -> None:
+    def _update_first(self, batch: Batch, delta: FloatArray, bias_gradient: FloatArray, rates: Rates) -> None:
         layer = self.layers[0]
-        if isinstance(rows, SparseRows):
-            self._lazy.step(delta, layer.weights, layer.moments[:2], rates)
+        if batch.lists is not None:
+            batch.lists.adam(delta, layer.weights, layer.moments[:2], rates)
             _update_bias(layer, bias_gradient, rates)
         else:
-            gradient = np.matmul(rows.T, delta, out=self._room.array("gradient", *layer.weights.shape))
+            assert isinstance(batch.rows, np.ndarray)
+            gradient = np.matmul(batch.rows.T, delta, out=self._room.array("gradient", *layer.weights.shape))
             _update(layer, gradient, np.arange(len(gradient)), bias_gradient, rates)
 
     def model(self) -> NetworkModel:

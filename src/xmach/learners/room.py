@@ -1,4 +1,5 @@
-"""Memory that a step leaves to the next: fresh pages for a gradient of 20 MB would cost milliseconds each time."""
+"""What steps share: memory (fresh pages for a gradient of 20 MB would cost milliseconds each time), and batches by
+feature."""
 
 from __future__ import annotations
 
@@ -51,39 +52,39 @@ class Room:
         return self.arrays[name][:size].reshape(shape)
 
 
-class LazyAdam:
-    """Adam over the weight rows that a batch of sparse rows touches; keeps room for the batch's transpose."""
+class ByFeature(NamedTuple):
+    """A batch of sparse rows listed by feature: features[t] has the entries starts[t]:starts[t+1]."""
 
-    def __init__(self, n_columns: int) -> None:
-        self.counts: Int32Array = np.zeros(n_columns, np.int32)  # all zero between batches, as are the marks
-        self.blocks: BoolArray = np.zeros(-(-n_columns // BLOCK), np.bool_)
-        self._make_room(0)
-
-    def _make_room(self, nnz: int) -> None:
-        distinct = min(len(self.counts), nnz)
-        self.features = np.empty(distinct + 1, np.int32)
-        self.starts = np.empty(distinct + 1, np.int32)
-        self.rows = np.empty(nnz, np.int32)
-        self.values = np.empty(nnz, np.float32)
-
-    def take(self, rows: SparseRows) -> None:
-        """Transpose a batch: for `forward` and `step`."""
-        if len(self.values) < rows.nnz:
-            self._make_room(rows.nnz + rows.nnz // 4)
-        count_features(rows.indptr, rows.indices, self.counts, self.blocks)
-        # rising: memory walked upwards made the step on 30,000 rows of 500 a fifth faster
-        self.touched = self.features[: list_features(self.counts, self.blocks, self.features)]
-        transpose_batch(
-            rows.indptr, rows.indices, rows.values, self.counts, self.touched, self.starts, self.rows, self.values
-        )
+    features: Int32Array  # rising: memory walked upwards made the step on 30,000 rows of 500 a fifth faster
+    starts: Int32Array
+    rows: Int32Array  # of each entry
+    values: FloatArray
 
     def forward(self, weights: FloatArray, bias: FloatArray, out: FloatArray) -> FloatArray:
         """The batch @ weights + bias, in `out`."""
-        forward_by_feature(self.touched, self.starts, self.rows, self.values, weights, bias, out)
+        forward_by_feature(*self, weights, bias, out)
         return out
 
-    def step(
+    def adam(
         self, delta: FloatArray, weights: FloatArray, moments: tuple[FloatArray, FloatArray], rates: Rates
     ) -> None:
-        """One Adam step with the gradient batch^T @ delta."""
-        sparse_adam(self.touched, self.starts, self.rows, self.values, delta, weights, *moments, *rates)
+        """One Adam step with the gradient batch^T @ delta, on the weights of features that occur."""
+        sparse_adam(*self, delta, weights, *moments, *rates)
+
+
+class Transposer:
+    """Lists batches by feature, one at a time; its counters stay from batch to batch."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._counts: Int32Array = np.zeros(n_columns, np.int32)  # all zero between batches, as are the marks
+        self._blocks: BoolArray = np.zeros(-(-n_columns // BLOCK), np.bool_)
+
+    def of(self, rows: SparseRows) -> ByFeature:
+        """The lists of a batch."""
+        count_features(rows.indptr, rows.indices, self._counts, self._blocks)
+        features = np.empty(min(len(self._counts), rows.nnz) + 1, np.int32)
+        features = features[: list_features(self._counts, self._blocks, features)]
+        starts, which = np.empty(len(features) + 1, np.int32), np.empty(rows.nnz, np.int32)
+        lists = ByFeature(features, starts, which, np.empty(rows.nnz, np.float32))
+        transpose_batch(rows.indptr, rows.indices, rows.values, self._counts, *lists)
+        return lists

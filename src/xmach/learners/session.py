@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from xmach.errors import Diverged
+from xmach.learners.ahead import one_ahead
 from xmach.learners.network import NetworkTrainer, batch_loss, stream
 from xmach.learners.settings import NetworkSettings
-from xmach.learners.task import LabelledRows, Outcome, Task
+from xmach.learners.task import Batch, LabelledRows, Outcome, Task
 from xmach.models import NetworkModel
 from xmach.types import AnyArray, FloatArray, IntArray, Progress, row_batches
 
@@ -78,17 +81,21 @@ class _Session:
         n_rows = self.task.rows.n_rows
         total_steps = self.settings.epochs * self.steps_per_epoch
         order = stream(self.task.seed, self.task.repetition, "shuffle", self.epoch).permutation(n_rows)
-        while self.step < self.steps_per_epoch:
-            if self.task.monitor.should_stop():
-                return False
-            start = self.step * self.batch_size
-            batch = self.task.rows.batch(order[start : start + self.batch_size])
-            # linear decay to zero over all epochs
-            rate = self.settings.learning_rate * (1.0 - (self.epoch * self.steps_per_epoch + self.step) / total_steps)
-            self.loss += self.trainer.step(batch, rate, (self.epoch, self.step))
-            self.step += 1
-            self._report(min(start + self.batch_size, n_rows))
+        to_come = islice(row_batches(n_rows, self.batch_size), self.step, None)
+        parts = (order[start:stop] for start, stop in to_come)
+        with closing(one_ahead(self._batch, parts)) as batches:
+            for batch in batches:
+                if self.task.monitor.should_stop():
+                    return False
+                done = (self.epoch * self.steps_per_epoch + self.step) / total_steps
+                rate = self.settings.learning_rate * (1.0 - done)  # linear decay to zero over all epochs
+                self.loss += self.trainer.step(batch, rate, (self.epoch, self.step))
+                self.step += 1
+                self._report(min(self.step * self.batch_size, n_rows))
         return True
+
+    def _batch(self, which: IntArray) -> Batch:
+        return self.trainer.prepare(self.task.rows.batch(which))
 
     def _close_epoch(self) -> None:
         # whatever overflows anywhere in the network reaches the gradient of the output's bias

@@ -13,17 +13,17 @@ import math
 import numpy as np
 
 from xmach._kernels.softmax import LANES, softmax_sampled
-from xmach.learners.room import LazyAdam
+from xmach.learners.room import Transposer
 from xmach.learners.task import TargetBatch
 from xmach.types import FloatArray, SparseRows
 
 
 class SparseGradient:
-    """Makes sparse gradients of logits; has the optimizer of an output layer whose buckets are rows."""
+    """Makes sparse gradients of logits, and lists them by bucket."""
 
     def __init__(self, n_buckets: int, skip_below: float) -> None:
         self.n_buckets, self.skip_below = n_buckets, skip_below
-        self.adam = LazyAdam(n_buckets)
+        self.by_bucket = Transposer(n_buckets)
         self._columns, self._values = np.empty(0, np.int32), np.empty(0, np.float32)
 
     def of(

@@ -12,6 +12,7 @@ from xmach._kernels.dense import bucket_targets
 from xmach._kernels.rows import gather_rows
 from xmach.buckets import UniversalHashes
 from xmach.features import Scaler
+from xmach.learners.room import ByFeature
 from xmach.types import (
     AnyArray,
     BucketModel,
@@ -39,6 +40,7 @@ class Batch(NamedTuple):
     rows: Rows  # (n, d), scaled
     targets: TargetBatch
     weights: FloatArray  # (n,)
+    lists: ByFeature | None = None  # sparse rows once more, by feature: `NetworkTrainer.prepare`
 
 
 @dataclass(frozen=True)
