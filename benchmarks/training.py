@@ -29,7 +29,7 @@ from xmach.types import SparseRows
 
 RATE = 1e-3
 BATCHES = 12  # different ones, taken in turn
-ROUNDS, TURN = 7, 4  # turns of each contestant, steps a turn; before them every batch once
+ROUNDS, TURN = 7, BATCHES  # turns of each contestant, steps a turn: every batch once, as often before turns begin
 COMPARED = 30  # steps over which losses are compared
 SKIP = 0.01
 EXACT, SKIPPING, LAZY, DENSE = "xmach", f"xmach, skip {SKIP:g}", "PyTorch SparseAdam", "PyTorch fused Adam"

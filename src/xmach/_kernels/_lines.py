@@ -97,6 +97,7 @@ if TYPE_CHECKING:
         out: FloatArray,
         values: tuple[np.float32, np.float32, np.float32, np.float32],
         sources: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+        soon: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     ) -> int:
         """out += values[i] * sources[i], for i = 0 to 3 in this order; the bits of four `add_lines`."""
 
@@ -138,13 +139,13 @@ else:
         return types.int64(out, types.float32, source, soon), generate
 
     @intrinsic
-    def add_four_lines(context, out, values, sources):
+    def add_four_lines(context, out, values, sources, soon):
         """out += values[i] * sources[i], for i = 0 to 3 in this order; the bits of four `add_lines`."""
 
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            numbers, rows = (cgutils.unpack_tuple(builder, arguments[i], 4) for i in (1, 2))
-            kinds = [signature.args[0], *([types.float32] * 4), *signature.args[2].types]
-            walk = _Walk(target, builder, kinds, [arguments[0], *numbers, *rows])
+            numbers, rows, next_rows = (cgutils.unpack_tuple(builder, argument, 4) for argument in arguments[1:])
+            kinds = [out, *([types.float32] * 4), *sources.types, *soon.types]
+            walk = _Walk(target, builder, kinds, [arguments[0], *numbers, *rows, *next_rows])
             sums = walk.row(0)
             terms = [(walk.number(1 + i), walk.row(5 + i)) for i in range(4)]
 
@@ -154,12 +155,12 @@ else:
                     total = walk.plus(walk.times(factor, walk.load(row, i)), total)
                 walk.store(total, sums, i)
 
-            with walk.vectors([]) as each:
+            with walk.vectors([walk.row(9 + i) for i in range(4)]) as each:
                 each(body)
             return walk.size
 
-        _rows(out, *sources.types)
-        return types.int64(out, types.UniTuple(types.float32, 4), sources), generate
+        _rows(out, *sources.types, *soon.types)
+        return types.int64(out, types.UniTuple(types.float32, 4), sources, soon), generate
 
     @intrinsic
     def adam_lines(

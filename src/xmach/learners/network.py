@@ -137,10 +137,7 @@ class NetworkTrainer:
         room, n_rows = self._room, batch.rows.shape[0]
         width = self.layers[0].weights.shape[1]
         out = room.array("output 0", n_rows, width)
-        if batch.lists is not None:
-            outputs = [batch.lists.forward(self.layers[0].weights, biases[0], out)]
-        else:
-            outputs = [first_layer(batch.rows, self.layers[0].weights, biases[0], out)]
+        outputs = [first_layer(batch.rows, self.layers[0].weights, biases[0], out)]
         actives: list[Active] = []
         masks: list[FloatArray] = []
         keep = 1.0 - self.settings.dropout

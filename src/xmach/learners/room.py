@@ -12,7 +12,6 @@ import numpy as np
 from xmach._kernels.sparse import (
     BLOCK,
     count_features,
-    forward_by_feature,
     list_features,
     sparse_adam,
     transpose_batch,
@@ -59,11 +58,6 @@ class ByFeature(NamedTuple):
     starts: Int32Array
     rows: Int32Array  # of each entry
     values: FloatArray
-
-    def forward(self, weights: FloatArray, bias: FloatArray, out: FloatArray) -> FloatArray:
-        """The batch @ weights + bias, in `out`."""
-        forward_by_feature(*self, weights, bias, out)
-        return out
 
     def adam(
         self, delta: FloatArray, weights: FloatArray, moments: tuple[FloatArray, FloatArray], rates: Rates
