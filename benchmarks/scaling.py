@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +89,14 @@ def main() -> None:
     text += _label_table(labels)
     text += "\nTraining, one worker: microseconds a row, a repetition and an epoch.\n\n"
     text += table(["varied", "value", "us"], [[name, f"{v:,}", f"{us:.1f}"] for name, each in others for v, us in each])
+    gains = {name: Spread.of(ratios) for name, ratios in workers.items()}
     text += (
-        f"\n8 repetitions, 1 worker against 2: {Spread.of(workers['pool'])} times; two runs of 4 side by side, which "
+        f"\n8 repetitions, 1 worker on one core against 2 on two: {gains['pool']} times; two runs of 4 side by side, "
     )
-    text += f"share nothing but the machine: {Spread.of(workers['side by side'])} times.\n"
+    text += (
+        f"which share nothing but the machine: {gains['side by side']} times; 1 worker that has both cores, of which "
+    )
+    text += f"its second thread needs a little: {gains['second core']} times.\n"
     write_results("scaling", {"labels": labels, "training": dict(others), "workers": workers}, text)
 
 
@@ -158,29 +164,39 @@ def of_training(folder: Path, name: str, values: tuple[int, ...]) -> tuple[str, 
 
 
 def of_workers(folder: Path) -> dict[str, list[float]]:
-    """How many times as fast 8 repetitions are with two workers, and as two runs that know nothing of each other."""
+    """How many times as fast as one worker on one core 8 repetitions are: with two workers on two, as two runs that
+    know nothing of each other, and with one worker whose second thread has a core of its own."""
     case = Case(n_repetitions=8, n_rows=40_000, hidden=128, epochs=8)
-    ratios: dict[str, list[float]] = {"pool": [], "side by side": []}
+    ratios: dict[str, list[float]] = {"pool": [], "side by side": [], "second core": []}
     for _ in range(ROUNDS):
-        alone = train(case, folder)
+        alone = train(case, folder, cores={min(os.sched_getaffinity(0))})
         ratios["pool"].append(alone / train(case, folder, workers=2))
         ratios["side by side"].append(alone / train(case, folder, only=("0-3", "4-7")))
+        ratios["second core"].append(alone / train(case, folder))
     return ratios
 
 
-def train(case: Case, folder: Path, workers: int = 1, only: tuple[str, ...] = ("0-",)) -> float:
-    """Seconds of the train command, or of several of them side by side, from start to end."""
+def train(
+    case: Case,
+    folder: Path,
+    workers: int = 1,
+    only: tuple[str, ...] = ("0-",),
+    cores: AbstractSet[int] = frozenset(),
+) -> float:
+    """Seconds of the train command, or of several of them side by side, from start to end; on some `cores` only."""
     file = write_rows(case, folder)
     options = [*case.options(), "--workers", str(workers), "--cache", str(folder / "cache")]
     parts = [[] if part == "0-" else ["--only", part] for part in only]
     models = [folder / f"trained-{i}" for i in range(len(parts))]
     for model in models:
         shutil.rmtree(model, ignore_errors=True)
+    pin = partial(os.sched_setaffinity, 0, cores) if cores else None
     begun = time.perf_counter()
     running = [
         subprocess.Popen(
             [sys.executable, "-m", "xmach", "train", str(file), "--model", str(model), *options, *part],
             stderr=subprocess.DEVNULL,
+            preexec_fn=pin,
         )
         for model, part in zip(models, parts, strict=True)
     ]
