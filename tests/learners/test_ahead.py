@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -47,3 +51,33 @@ def test_what_goes_wrong_is_told_where_it_is_used() -> None:
     assert next(made) == 1
     with pytest.raises(ZeroDivisionError, match="division"):
         next(made)
+
+
+def test_where_no_thread_can_be_had_all_is_made_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = ThreadPoolExecutor.submit
+    given: list[int] = []
+
+    def submit(self: ThreadPoolExecutor, make: Callable[[int], int], number: int) -> Future[int]:
+        if number >= 2:
+            raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+        return whole(self, make, number)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+    made = one_ahead(lambda number: given.append(number) or -number, range(5))  # type: ignore[func-returns-value]
+    assert list(made) == [0, -1, -2, -3, -4]
+    assert given == [0, 1, 2, 3, 4]
+
+
+def test_training_goes_on_while_the_interpreter_waits_for_its_thread() -> None:
+    code = """
+import threading
+import numpy as np
+from xmach import MACHClassifier
+X, y = np.eye(40, dtype=np.float32)[np.arange(400) % 40], np.arange(400) % 40
+def fit():
+    MACHClassifier(n_buckets=8, n_repetitions=2, epochs=30, hidden=(8,), n_jobs=1).fit(X, y)
+    print("fitted")
+threading.Thread(target=fit).start()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("fitted\n", 0), done.stderr

@@ -14,7 +14,7 @@ import pytest
 from xmach import MACHClassifier
 from xmach.errors import Diverged
 from xmach.learners import LabelledRows, NetworkLearner, NetworkSettings, Outcome
-from xmach.learners.network import NetworkTrainer
+from xmach.learners.network import NetworkTrainer, stream
 from xmach.learners.session import MIN_STEPS, _mean_loss, effective_batch_size
 
 MakeRows = Callable[..., LabelledRows]
@@ -133,6 +133,21 @@ def test_the_same_seed_gives_the_same_bytes(make_labelled: MakeRows, make_desk: 
     assert bytes_of(learner.train(make_desk(rows, seed=1).task())) != first
     other = learner.train(make_desk(replace(rows, repetition=1), repetition=1).task())
     assert all(array != first[name] for name, array in bytes_of(other).items())
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_batches_made_ahead_are_those_of_a_plain_loop(make_labelled: MakeRows, make_desk: Any, sparse: bool) -> None:
+    settings, rows = NetworkSettings(hidden=(20,), epochs=2, batch_size=32), make_labelled(103, 8, 30, 5, sparse=sparse)
+    outcome = NetworkLearner(settings).train(make_desk(rows).task())
+    trainer = NetworkTrainer(8, 5, settings, 0, 0)
+    size = effective_batch_size(32, 103)
+    steps = math.ceil(103 / size)
+    for epoch in range(2):
+        order = stream(0, 0, "shuffle", epoch).permutation(103)
+        for step in range(steps):
+            rate = settings.learning_rate * (1.0 - (epoch * steps + step) / (2 * steps))
+            trainer.step(rows.batch(order[step * size : (step + 1) * size]), rate, (epoch, step))
+    assert bytes_of(outcome) == {name: array.tobytes() for name, array in trainer.model().arrays().items()}
 
 
 @pytest.mark.parametrize("hidden", [(), (7,), (6, 5)])

@@ -209,8 +209,8 @@ def test_the_bias_correction_of_later_steps(make_labelled: MakeRows) -> None:
 def test_dropout_keeps_the_expected_activation(make_labelled: MakeRows) -> None:
     batch = make_labelled(N, D, LABELS, BUCKETS).batch(ALL)
     plain, dropping = trainer_of((400,)), trainer_of((400,), dropout=0.25)
-    expected = plain._forward(batch, (0, 0))[0][0]
-    draws = np.stack([dropping._forward(batch, (0, step))[0][0].copy() for step in range(200)])
+    expected = plain._forward(batch.rows, (0, 0))[0][0]
+    draws = np.stack([dropping._forward(batch.rows, (0, step))[0][0].copy() for step in range(200)])
     assert (draws == 0).mean() == pytest.approx((expected == 0).mean() + 0.25 * (expected > 0).mean(), abs=0.01)
     kept = draws[:, expected > 0] / expected[expected > 0]
     assert set(np.unique(kept.round(4))) == {0.0, np.float32(1.3333)}
@@ -224,20 +224,20 @@ def test_dropout_masks_follow_from_their_position(make_labelled: MakeRows) -> No
     trainer = trainer_of((6, 5), dropout=0.5)
 
     def masks(epoch: int, step: int) -> bytes:
-        return b"".join(mask.tobytes() for mask in trainer._forward(batch, (epoch, step))[2])
+        return b"".join(mask.tobytes() for mask in trainer._forward(batch.rows, (epoch, step))[2])
 
     first = masks(2, 3)
     assert masks(2, 3) == first
     assert len({first, masks(3, 2), masks(2, 4), masks(0, 3)}) == 4
     other = NetworkTrainer(D, BUCKETS, trainer.settings, seed=3, repetition=2)
-    assert b"".join(mask.tobytes() for mask in other._forward(batch, (2, 3))[2]) != first
+    assert b"".join(mask.tobytes() for mask in other._forward(batch.rows, (2, 3))[2]) != first
 
 
 @pytest.mark.parametrize("loss", ["softmax", "bce"])
 def test_gradients_under_dropout_are_those_of_the_thinned_network(make_labelled: MakeRows, loss: str) -> None:
     rows = make_labelled(N, D, LABELS, BUCKETS)
     batch, trainer = rows.batch(np.array([3])), trainer_of((6, 5), loss, dropout=0.3)
-    masks = [mask[0].astype(np.float64) for mask in trainer._forward(batch, (1, 1))[2]]  # one row: one mask
+    masks = [mask[0].astype(np.float64) for mask in trainer._forward(batch.rows, (1, 1))[2]]  # one row: one mask
     arrays = parameters(trainer)
     trainer.step(batch, 1e-3, (1, 1))
     thinned = [arrays[0], arrays[1], masks[0][:, None] * arrays[2], arrays[3], masks[1][:, None] * arrays[4], arrays[5]]

@@ -31,7 +31,7 @@ def test_training_by_hand() -> None:
     data = DataSize(n_rows=500, nonzeros_per_row=2.5, labels_per_row=2)
     run = training_memory(SHAPE, data, batch_size=8)
     assert run.state == 12 * (FIRST + REST)
-    assert run.step == 4 * REST + 4 * 2 * 8 * (20 + 30) + (40 + 16) * 20 + 8 * 1000 + 8 * 500
+    assert run.step == 4 * REST + 4 * 2 * 8 * (20 + 30) + (40 + 24) * 20 + 8 * 1000 + 8 * 500
     assert run.data == 500 * (8 * 2.5 + 8 * 2 + 16)
     assert run.total == run.training == PROCESS + run.data + run.state + run.step
     assert training_bytes(SHAPE, data, 8) == run.total
@@ -39,7 +39,7 @@ def test_training_by_hand() -> None:
 
 def test_dense_rows_have_a_gradient_of_the_first_layer() -> None:
     run = training_memory(SHAPE, DataSize(n_rows=500, sparse=False), batch_size=8)
-    assert run.step == 4 * (FIRST + REST) + 4 * 2 * 8 * (20 + 30) + 4 * 2 * 8 * 1000 + 8 * 500
+    assert run.step == 4 * (FIRST + REST) + 4 * 2 * 8 * (20 + 30) + (16 + 4) * 8 * 1000 + 8 * 500
     assert run.data == 500 * (4 * 1000 + 8 + 16)
 
 

@@ -29,7 +29,7 @@ else:
 def kernel(function: Callable[P, T]) -> Callable[P, T]:
     """Compile at the first call, keep the machine code on disk, release the GIL.
 
-    No `parallel=True`: one repetition is one thread, and it triples the compile time. No fastmath: sums keep their
+    No `parallel=True`: one thread learns a repetition, and it triples the compile time. No fastmath: sums keep their
     order, so that results are the same bytes everywhere on one machine. `error_model="numpy"` lets loops with a
     division vectorise.
     """

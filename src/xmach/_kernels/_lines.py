@@ -35,14 +35,15 @@ class _Walk:
 
     def __init__(self, context: Any, builder: Any, kinds: Sequence[Any], arguments: Sequence[Any]) -> None:
         self.context, self.builder, self._kinds, self._arguments = context, builder, kinds, arguments
-        self.size: Any = None  # numbers in whole lines, (n // LINE) * LINE
+        self.length: Any = None  # of the rows
+        self.size: Any = None  # numbers in whole lines, (length // LINE) * LINE
 
     def row(self, place: int) -> Any:
         """Where the vectors of the array begin that is the argument at `place`."""
         view = self.context.make_array(self._kinds[place])(self.context, self.builder, self._arguments[place])
         if self.size is None:
-            (length,) = cgutils.unpack_tuple(self.builder, view.shape, 1)  # type: ignore[no-untyped-call]
-            self.size = self.builder.and_(length, _LONG(-LINE))
+            (self.length,) = cgutils.unpack_tuple(self.builder, view.shape, 1)  # type: ignore[no-untyped-call]
+            self.size = self.builder.and_(self.length, _LONG(-LINE))
         return self.builder.bitcast(view.data, _VECTOR.as_pointer())
 
     def number(self, place: int) -> Any:
@@ -56,8 +57,9 @@ class _Walk:
     def vectors(self, soon: Sequence[Any]) -> Iterator[Callable[[Callable[[Any], None]], None]]:
         """A loop over lines, each of which is asked for in the rows of `soon`; gives what does a body by vectors."""
         count = self.builder.udiv(self.size, _LONG(_LANES))
-        for row in soon:
-            ask(self.builder, self.builder.gep(row, [count]))  # what is left after whole lines
+        last = self.builder.sub(self.length, _LONG(1))
+        for row in soon:  # whole lines may lie across two each: the end of the row is in one more
+            ask(self.builder, self.builder.gep(self.builder.bitcast(row, ir.FloatType().as_pointer()), [last]))
         with cgutils.for_range_slice(self.builder, _LONG(0), count, _LONG(LINE // _LANES), intp=_LONG) as (place, _):
             for row in soon:
                 ask(self.builder, self.builder.gep(row, [place]))

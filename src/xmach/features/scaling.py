@@ -96,7 +96,9 @@ def _inverse_document_frequency(rows: SparseRows) -> FloatArray:
 def _unit_dense(rows: FloatArray) -> FloatArray:
     """(n, d) rows divided by their length."""
     squares = np.square(rows, dtype=np.float64, order="C")  # C order: each row is summed for itself
-    return np.multiply(rows, _inverse_root(squares.sum(axis=1))[:, None]).astype(np.float32)
+    scales = _inverse_root(squares.sum(axis=1))[:, None]
+    unit: FloatArray = np.multiply(rows, scales, out=np.empty(rows.shape, np.float32), casting="same_kind")
+    return unit
 
 
 def _inverse_root(squares: DoubleArray) -> DoubleArray:

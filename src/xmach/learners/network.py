@@ -1,4 +1,4 @@
-"""The default learner: a network d-hidden...-B trained by Adam in NumPy and Numba, one thread, no framework."""
+"""The default learner: a network d-hidden...-B trained by Adam in NumPy and Numba, no framework."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class NetworkTrainer:
     def step(self, batch: Batch, rate: float, position: tuple[int, int]) -> float:
         """One Adam step; returns the batch's summed loss. `position` (epoch, step) names what is drawn."""
         batch = self.prepare(batch)
-        inputs, layers, masks = self._forward(batch, position)
+        inputs, layers, masks = self._forward(batch.rows, position)
         logits = inputs.pop()  # (n, B), without bias
         self.steps_done += 1
         first_rates, rates = self._rates(rate)
@@ -126,7 +126,7 @@ class NetworkTrainer:
         return delta
 
     def _forward(
-        self, batch: Batch, position: tuple[int, int]
+        self, rows: Rows, position: tuple[int, int]
     ) -> tuple[list[FloatArray], list[Active], list[FloatArray]]:
         """Every layer's output, hidden ones after ReLU and dropout; what each layer but the first multiplied; and the
         dropout masks, scaled.
@@ -134,10 +134,10 @@ class NetworkTrainer:
         The last output lacks its bias, which the loss adds on its way.
         """
         biases = [*(layer.bias for layer in self.layers[:-1]), np.zeros_like(self.layers[-1].bias)]
-        room, n_rows = self._room, batch.rows.shape[0]
+        room, n_rows = self._room, rows.shape[0]
         width = self.layers[0].weights.shape[1]
         out = room.array("output 0", n_rows, width)
-        outputs = [first_layer(batch.rows, self.layers[0].weights, biases[0], out)]
+        outputs = [first_layer(rows, self.layers[0].weights, biases[0], out)]
         actives: list[Active] = []
         masks: list[FloatArray] = []
         keep = 1.0 - self.settings.dropout

@@ -95,7 +95,8 @@ class _Session:
         return True
 
     def _batch(self, which: IntArray) -> Batch:
-        return self.trainer.prepare(self.task.rows.batch(which))
+        with np.errstate(over="ignore", invalid="ignore"):  # as in `train_repetition`, whose does not reach this thread
+            return self.trainer.prepare(self.task.rows.batch(which))
 
     def _close_epoch(self) -> None:
         # whatever overflows anywhere in the network reaches the gradient of the output's bias

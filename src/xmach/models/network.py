@@ -21,6 +21,7 @@ def first_layer(rows: Rows, weights: FloatArray, bias: FloatArray, out: FloatArr
     if out is None:
         out = np.empty((rows.shape[0], weights.shape[1]), np.float32)
     if isinstance(rows, SparseRows):
+        weights = np.ascontiguousarray(weights)  # which it is, but in models made by hand
         sparse_forward(rows.indptr, rows.indices, rows.values, weights, bias, out)
     else:
         np.matmul(rows, weights, out=out)

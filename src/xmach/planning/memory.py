@@ -35,7 +35,8 @@ RETAINED_BYTES = 20 * 2**20  # what the C library has not given back when traini
 
 ADAM_COPIES = 3  # a parameter and its two moments
 BATCH_VALUE_BYTES = 40  # a stored value of a batch at the peak: gathered, scaled in float64, transposed
-WAITING_VALUE_BYTES = 16  # of one that is ready: by row and by feature
+WAITING_VALUE_BYTES = 24  # of one that is ready: by row and by feature, with room for as many features
+DENSE_VALUE_BYTES = 16  # a value of a dense batch at the peak: gathered, squared in float64, scaled
 NONZEROS_PER_ROW = 100.0  # of sparse rows, where nobody has counted
 VALIDATION_BATCH = 1024  # rows of a forward pass over validation rows
 SKETCH_BYTES = 64 * 2**20  # bucket probabilities that a predictor holds at a time
@@ -226,7 +227,7 @@ def _step_bytes(shape: Shape, data: DataSize, batch: int) -> int:
     if len(rest) > 2:  # weights without those of silent units, which deeper layers have
         floats += sum(inputs * outputs for inputs, outputs in pairwise(rest[1:]))
     if not data.sparse:
-        return FLOAT_BYTES * (floats + 2 * batch * first) + 8 * data.n_rows  # this batch and the next
+        return FLOAT_BYTES * floats + (DENSE_VALUE_BYTES + FLOAT_BYTES) * batch * first + 8 * data.n_rows
     values = data.values(max(batch, VALIDATION_BATCH if data.n_validation else 0))
     tables = 8 * first  # tf-idf weights, and a counter a feature for the batch's transpose
     batches = (BATCH_VALUE_BYTES + WAITING_VALUE_BYTES) * values

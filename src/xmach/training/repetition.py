@@ -41,8 +41,8 @@ class Trained(NamedTuple):
 def train_repetition(spec: RepetitionSpec) -> Trained:
     """Train one repetition, or go on from its checkpoint, or find that it is done already.
 
-    One repetition is one thread: linear algebra on two threads beside other work was six times slower, and the
-    order of its sums would depend on how many there are.
+    One thread learns: linear algebra on two threads beside other work was six times slower, and the order of its sums
+    would depend on how many there are.
     """
     r, sink = spec.repetition, spec.sink
     if sink is not None and sink.has(r):
