@@ -64,7 +64,7 @@ BASELINES = [
 LINEAR: Mapping[str, Any] = {"hidden": (), "learning_rate": 5e-3}
 HIDDEN: Mapping[str, Any] = {"hidden": (256,), "learning_rate": 5e-3}
 FAST: Mapping[str, Any] = {"hidden": (), "learning_rate": 5e-2, "batch_size": 1024}
-PARTS: Mapping[str, Any] = {**FAST, "title_parts": 2}
+PARTS: Mapping[str, Any] = {**FAST, "title_parts": 2, "weights": "products"}
 
 EXPERIMENTS = {
     "home_depot": Experiment(

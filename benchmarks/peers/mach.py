@@ -29,7 +29,7 @@ from xmach.store import ModelStore, load
 from xmach.training import plan_training, train
 from xmach.types import FloatArray, IntArray, SparseRows
 
-WEIGHTS = ("none", "sessions", "log sessions")
+WEIGHTS = ("none", "products", "sessions", "log sessions")
 _TOY = {"n_buckets": 4, "n_repetitions": 1, "epochs": 1, "n_features": 1000}
 
 
@@ -64,7 +64,14 @@ class Mach:
     def prepare(self, data: Training) -> None:
         """Hash the texts, weigh the features."""
         texts, bought, sessions = data.rows(self._parts, self._seed)
-        weights = {"none": None, "sessions": sessions, "log sessions": 1 + np.log(sessions)}[self._weights]
+        weights = {
+            "none": None,
+            "products": np.diff(bought.indptr).astype(
+                np.float32
+            ),  # a pair of query and product counts once, as for DSSM
+            "sessions": sessions,
+            "log sessions": 1 + np.log(sessions),
+        }[self._weights]
         rows = Dataset(self._text.transform(texts), bought, weights=weights)
         scaler = fit_scaler(rows.features)
         self._job = plan_training(
