@@ -10,8 +10,7 @@ caller's. Rows must not overlap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +23,13 @@ from xmach._kernels._prefetch import ask
 from xmach.types import FloatArray
 
 LINE = 16  # floats in a cache line
-_LANES = 8  # floats in one of AVX's vectors; other processors take them in parts
-_VECTOR = ir.VectorType(ir.FloatType(), _LANES)
+LANES = 8  # floats in one of AVX's vectors; other processors take them in parts
+VECTOR = ir.VectorType(ir.FloatType(), LANES)
 _INT, _LONG = ir.IntType(32), ir.IntType(64)
 _FUSED = ("contract",)  # a product and its sum may be one operation, where the processor has it
 
 
-class _Walk:
+class Walk:
     """The code of a loop over the lines of some rows."""
 
     def __init__(self, context: Any, builder: Any, kinds: Sequence[Any], arguments: Sequence[Any]) -> None:
@@ -44,31 +43,26 @@ class _Walk:
         if self.size is None:
             (self.length,) = cgutils.unpack_tuple(self.builder, view.shape, 1)  # type: ignore[no-untyped-call]
             self.size = self.builder.and_(self.length, _LONG(-LINE))
-        return self.builder.bitcast(view.data, _VECTOR.as_pointer())
+        return self.builder.bitcast(view.data, VECTOR.as_pointer())
 
     def number(self, place: int) -> Any:
         """The number that is the argument at `place`, in every lane."""
-        none, first = ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.VectorType(_INT, _LANES), [0] * _LANES)
+        none, first = ir.Constant(VECTOR, ir.Undefined), ir.Constant(ir.VectorType(_INT, LANES), [0] * LANES)
         return self.builder.shuffle_vector(
             self.builder.insert_element(none, self._arguments[place], _INT(0)), none, first
         )
 
-    @contextmanager
-    def vectors(self, soon: Sequence[Any]) -> Iterator[Callable[[Callable[[Any], None]], None]]:
-        """A loop over lines, each of which is asked for in the rows of `soon`; gives what does a body by vectors."""
-        count = self.builder.udiv(self.size, _LONG(_LANES))
+    def vectors(self, body: Callable[[Any, int], None], soon: Sequence[Any] = ()) -> None:
+        """A loop over whole lines: `body` for each vector and its place in the line; asks for the lines of `soon`."""
+        count = self.builder.udiv(self.size, _LONG(LANES))
         last = self.builder.sub(self.length, _LONG(1))
         for row in soon:  # whole lines may lie across two each: the end of the row is in one more
             ask(self.builder, self.builder.gep(self.builder.bitcast(row, ir.FloatType().as_pointer()), [last]))
-        with cgutils.for_range_slice(self.builder, _LONG(0), count, _LONG(LINE // _LANES), intp=_LONG) as (place, _):
+        with cgutils.for_range_slice(self.builder, _LONG(0), count, _LONG(LINE // LANES), intp=_LONG) as (place, _):
             for row in soon:
                 ask(self.builder, self.builder.gep(row, [place]))
-
-            def each(body: Callable[[Any], None]) -> None:
-                for i in range(LINE // _LANES):
-                    body(self.builder.add(place, _LONG(i)))
-
-            yield each
+            for lane in range(LINE // LANES):
+                body(self.builder.add(place, _LONG(lane)), lane)
 
     def load(self, row: Any, place: Any) -> Any:
         return self.builder.load(self.builder.gep(row, [place]), align=4)
@@ -83,7 +77,7 @@ class _Walk:
         return self.builder.fadd(a, b, flags=_FUSED)
 
 
-def _rows(*arrays: Any) -> None:
+def must_be_rows(*arrays: Any) -> None:
     """Refuse, when a kernel is compiled, whatever does not lie in memory number after number."""
     for array in arrays:
         if not isinstance(array, types.Array) or (array.dtype, array.ndim, array.layout) != (types.float32, 1, "C"):
@@ -127,17 +121,16 @@ else:
         """out += value * source; asks for the lines of `soon`, a row as long."""
 
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            walk = _Walk(target, builder, signature.args, arguments)
+            walk = Walk(target, builder, signature.args, arguments)
             sums, factor, terms, later = walk.row(0), walk.number(1), walk.row(2), walk.row(3)
 
-            def body(i: Any) -> None:
+            def body(i: Any, lane: int) -> None:
                 walk.store(walk.plus(walk.times(factor, walk.load(terms, i)), walk.load(sums, i)), sums, i)
 
-            with walk.vectors([later]) as each:
-                each(body)
+            walk.vectors(body, [later])
             return walk.size
 
-        _rows(out, source, soon)
+        must_be_rows(out, source, soon)
         return types.int64(out, types.float32, source, soon), generate
 
     @intrinsic
@@ -147,21 +140,20 @@ else:
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             numbers, rows, next_rows = (cgutils.unpack_tuple(builder, argument, 4) for argument in arguments[1:])
             kinds = [out, *([types.float32] * 4), *sources.types, *soon.types]
-            walk = _Walk(target, builder, kinds, [arguments[0], *numbers, *rows, *next_rows])
+            walk = Walk(target, builder, kinds, [arguments[0], *numbers, *rows, *next_rows])
             sums = walk.row(0)
             terms = [(walk.number(1 + i), walk.row(5 + i)) for i in range(4)]
 
-            def body(i: Any) -> None:
+            def body(i: Any, lane: int) -> None:
                 total = walk.load(sums, i)
                 for factor, row in terms:
                     total = walk.plus(walk.times(factor, walk.load(row, i)), total)
                 walk.store(total, sums, i)
 
-            with walk.vectors([walk.row(9 + i) for i in range(4)]) as each:
-                each(body)
+            walk.vectors(body, [walk.row(9 + i) for i in range(4)])
             return walk.size
 
-        _rows(out, *sources.types, *soon.types)
+        must_be_rows(out, *sources.types, *soon.types)
         return types.int64(out, types.UniTuple(types.float32, 4), sources, soon), generate
 
     @intrinsic
@@ -172,16 +164,16 @@ else:
         """An Adam step with scale * gradient; asks for the lines of rows that come soon, as long as these."""
 
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            walk = _Walk(target, builder, signature.args, arguments)
+            walk = Walk(target, builder, signature.args, arguments)
             w, g, m, v, *later = (walk.row(i) for i in (0, 2, 3, 4, 10, 11, 12))
             by, step, keep1, keep2, least, kept = (walk.number(i) for i in (1, 5, 6, 7, 8, 9))
-            one = ir.Constant(_VECTOR, [1.0] * _LANES)
+            one = ir.Constant(VECTOR, [1.0] * LANES)
             take1, take2, back = builder.fsub(one, keep1), builder.fsub(one, keep2), builder.fneg(step)
             root = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(_VECTOR, [_VECTOR]), f"llvm.sqrt.v{_LANES}f32"
+                builder.module, ir.FunctionType(VECTOR, [VECTOR]), f"llvm.sqrt.v{LANES}f32"
             )
 
-            def body(i: Any) -> None:
+            def body(i: Any, lane: int) -> None:
                 slope = walk.times(by, walk.load(g, i))
                 mean = walk.plus(walk.times(take1, slope), walk.times(keep1, walk.load(m, i)))
                 square = walk.plus(walk.times(walk.times(take2, slope), slope), walk.times(keep2, walk.load(v, i)))
@@ -190,10 +182,9 @@ else:
                 move = builder.fdiv(builder.fmul(back, mean), builder.fadd(builder.call(root, [square]), least))
                 walk.store(walk.plus(walk.times(kept, walk.load(w, i)), move), w, i)
 
-            with walk.vectors(later) as each:
-                each(body)
+            walk.vectors(body, later)
             return walk.size
 
         soon, number = (soon_weights, soon_first, soon_second), types.float32
-        _rows(weights, gradient, first, second, *soon)
+        must_be_rows(weights, gradient, first, second, *soon)
         return types.int64(weights, number, gradient, first, second, *([number] * 5), *soon), generate
