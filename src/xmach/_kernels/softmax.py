@@ -1,6 +1,6 @@
 """Softmax over rows, and what training makes of it: loss and gradient in three passes over a row that stays in cache.
 
-NumPy needs five passes over the whole (n, B) matrix and two more for bias and gradient: 10 ms for 256 x 10,000, here 2.7.
+NumPy needs five passes over the whole (n, B) matrix, and two more for bias and gradient: 10 ms for 256 x 10,000.
 """
 
 from __future__ import annotations
