@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xmach.errors import ParameterError
@@ -36,6 +36,7 @@ def test_what_is_given_stays() -> None:
     assert propose(given_).shape == Shape(670_091, 135_909, (300, 200), 5000, 3)
 
 
+@settings(deadline=None)  # on a busy machine
 @given(
     st.integers(1, 2 * 10**6),
     st.integers(1, 10**6),

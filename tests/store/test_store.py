@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -326,6 +327,28 @@ def test_what_killed_writers_left_is_removed_and_what_live_ones_write_is_not(mod
     os.utime(old, (0, 0))
     remove_abandoned(model)
     assert [path.exists() for path in (live, dead, elsewhere, old)] == [True, False, True, False]
+
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np
+from xmach.store import tensors
+def save_file(arrays, path, metadata):  # as safetensors does it: a temporary file of its own, beside what it writes
+    (Path(path).parent / ".tmpAbCdEf").write_bytes(b"half")
+    os.kill(os.getpid(), signal.SIGKILL)
+tensors.save_file = save_file
+tensors.write_tensors(Path(sys.argv[1]), {"a": np.zeros(3, np.float32)}, {})
+"""
+
+
+def test_what_safetensors_had_written_when_it_was_killed_is_removed(model: Path) -> None:
+    path = model / "progress" / "repetition-000.safetensors"
+    ended = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(path)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert [left.name for left in path.parent.rglob("*") if left.is_file()] == [".tmpAbCdEf"]
+    remove_abandoned(model)
+    assert list(path.parent.iterdir()) == []
 
 
 def test_an_interrupted_replacement_keeps_the_old_model(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from xmach.errors import ModelCorrupt
-from xmach.store.atomic import write_atomically
+from xmach.store.atomic import temporary_beside, write_atomically
 from xmach.store.pages import Region
 from xmach.types import AnyArray
 
@@ -36,10 +38,17 @@ def write_tensors(path: Path, arrays: Mapping[str, AnyArray], about: dict[str, A
     facts = json.dumps(about | {"sha256": _digest(contiguous)}, sort_keys=True)
 
     def write(temporary: Path) -> None:
+        # safetensors has a temporary file of its own beside what it writes, whose name tells no writer: in a folder of
+        # ours it is found when a killed process has left it
+        folder = temporary_beside(path)
+        folder.mkdir()
         try:
-            save_file(contiguous, temporary, metadata={_KEY: facts})
+            save_file(contiguous, folder / path.name, metadata={_KEY: facts})
+            os.replace(folder / path.name, temporary)
         except SafetensorError as error:  # it hides a full disk, for one
             raise OSError(f"{path}: cannot be written ({error})") from None
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     write_atomically(path, write)
 
