@@ -84,7 +84,15 @@ EXPERIMENTS = {
     "shop-20k": Experiment(
         "A shop of 20,000 products, 50,000 queries and the titles; 5,000 queries of a later period",
         ShopSource(20_000, 50_000),
-        [*BASELINES, *dssm(1, 5), *mach(16, 1000, 5, **LINEAR), *mach(16, 1000, 5, **HIDDEN), *parabel((2, 4), (100,))],
+        [
+            *BASELINES,
+            *dssm(1, 5, 20),
+            *[each for epochs in (1, 2, 5) for each in mach(32, 1000, epochs, **PARTS)],
+            *mach(32, 2000, 2, **PARTS),
+            *mach(8, 1000, 5, **HIDDEN),
+            *parabel((2, 4, 8, 16), (100,)),
+            *parabel((2,), (1000, 8000)),
+        ],
     ),
     "shop-200k": Experiment(
         "A shop of 200,000 products, 500,000 queries and the titles; 20,000 queries of a later period",

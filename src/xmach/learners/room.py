@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xmach._kernels._lines import LINE
 from xmach._kernels.sparse import (
     BLOCK,
     count_features,
@@ -31,15 +32,18 @@ class Rates(NamedTuple):
 
 def aligned_zeros(*shape: int) -> FloatArray:
     """Zeros that begin on a cache line: a row of 32 floats is then two lines, not parts of three."""
-    size = prod(shape)
-    room = np.zeros(size + 16, np.float32)
+    return _aligned(np.zeros(prod(shape) + LINE, np.float32)).reshape(shape)
+
+
+def _aligned(room: FloatArray) -> FloatArray:
+    """What begins on a cache line, a line less."""
     skipped = -room.ctypes.data % 64 // room.itemsize
-    return room[skipped : skipped + size].reshape(shape)
+    return room[skipped : len(room) - LINE + skipped]
 
 
 @dataclass
 class Room:
-    """Arrays by name, each as large as the largest asked for; what was in them is lost."""
+    """Arrays by name, each as large as the largest asked for, from a cache line on; what was in them is lost."""
 
     arrays: dict[str, FloatArray] = field(default_factory=dict)
 
@@ -47,7 +51,7 @@ class Room:
         """A float32 array, not cleared."""
         size = prod(shape)
         if name not in self.arrays or len(self.arrays[name]) < size:
-            self.arrays[name] = np.empty(size, np.float32)
+            self.arrays[name] = _aligned(np.empty(size + LINE, np.float32))
         return self.arrays[name][:size].reshape(shape)
 
 
