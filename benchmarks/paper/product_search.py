@@ -87,8 +87,10 @@ EXPERIMENTS = {
         [
             *BASELINES,
             *dssm(1, 5, 20),
-            *[each for epochs in (1, 2, 5) for each in mach(32, 1000, epochs, **PARTS)],
+            *mach(32, 1000, 2, **PARTS),
             *mach(32, 2000, 2, **PARTS),
+            *mach(16, 1000, 1, **PARTS),
+            *mach(16, 1000, 5, **PARTS),
             *mach(8, 1000, 5, **HIDDEN),
             *parabel((2, 4, 8, 16), (100,)),
             *parabel((2,), (1000, 8000)),
