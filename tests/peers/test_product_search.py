@@ -104,19 +104,21 @@ def test_a_difference_has_the_chance_of_its_heavy_queries() -> None:
 
 GROWTH = {
     "rival": [
-        {"products": 10, "training memory": 100, "answering memory": 50},
-        {"products": 100, "training memory": 1000, "answering memory": 50},
+        {"products": 10, "training memory": 150, "answering memory": 50},
+        {"products": 100, "training memory": 1050, "answering memory": 50},
         {"products": 1000, "failed": "out of memory after 3 s"},
     ]
 }
 
 
 def test_memory_is_carried_on_along_its_last_slope() -> None:
-    assert math.isclose(search_scale.carried_on(GROWTH["rival"], "training memory", 10_000), 100_000)
+    assert math.isclose(search_scale.carried_on(GROWTH["rival"], "training memory", 10_000), 100_050)
     assert math.isclose(search_scale.carried_on(GROWTH["rival"], "answering memory", 10_000), 50)
     text = search_scale.growth_table(GROWTH)
     assert "| rival | 1,000 | out of memory after 3 s | - |" in text
     assert "carried on" in text
+    whole = search_scale.at_scale({"training memory": 5, "answering memory": 4, "seconds": 1.0})
+    assert "carried on" not in search_scale.growth_table({"own": [*GROWTH["rival"][:2], whole]})
 
 
 def test_the_curve_is_drawn(tmp_path: Path) -> None:
