@@ -35,7 +35,7 @@ REASON = "rows are float32: equal to 2e-7"
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": REASON,
     "check_sample_weight_equivalence_on_sparse_data": REASON,
-    # where BLAS has AVX-512 a row's last digits depend on its place in the matrix; elsewhere this passes
+    # with AVX-512 a row's last digits can depend on its place in memory: it failed there in two runs of three
     "check_methods_sample_order_invariance": REASON,
 }
 
