@@ -35,7 +35,7 @@ REASON = "rows are float32: equal to 2e-7"
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": REASON,
     "check_sample_weight_equivalence_on_sparse_data": REASON,
-    # with AVX-512 a row's last digits can depend on its place in memory: it failed there in two runs of three
+    # scikit-learn's LogisticRegression alone, given float32 rows in another order, differs as much on some processors
     "check_methods_sample_order_invariance": REASON,
 }
 
