@@ -10,7 +10,6 @@ from tests.conftest import Run
 
 from xmach import load, read_dataset
 from xmach.evaluation import evaluate
-from xmach.predictor import subset
 
 
 @pytest.mark.slow
@@ -31,6 +30,6 @@ def test_defaults_reach_their_floors(
     whole = evaluate(predictor, test)[0].metrics
     for k, floor in zip((1, 3, 5), floors, strict=True):
         assert 100 * whole[f"precision@{k}"] >= floor
-    few = replace(predictor, models=predictor.models[:2], hashes=subset(predictor.hashes, [0, 1]))
+    few = replace(predictor, models=predictor.models[:2], hashes=predictor.hashes.subset([0, 1]))
     fewer = evaluate(few, test)[0].metrics
     assert all(whole[f"precision@{k}"] > fewer[f"precision@{k}"] for k in (1, 3, 5))

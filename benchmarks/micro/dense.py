@@ -88,7 +88,7 @@ def batch_targets(labels: SparseRows, hashes: UniversalHashes) -> Targets:
     masses = np.empty(labels.nnz, np.float32)
     bucket_targets(
         labels.indptr, labels.indices, labels.values, np.arange(BATCH),
-        hashes.a[0], hashes.b[0], hashes.prime, N_BUCKETS, offsets, buckets, masses,
+        *hashes.rule(0), offsets, buckets, masses,
     )  # fmt: skip
     n = int(offsets[-1])
     return offsets, buckets[:n], masses[:n]

@@ -24,7 +24,7 @@ from xmach.executors import Board, LocalExecutor
 from xmach.features import HashedText, fit_scaler
 from xmach.learners import NetworkSettings
 from xmach.planning import network_parameters
-from xmach.predictor import Predictor, subset
+from xmach.predictor import Predictor
 from xmach.store import ModelStore, load
 from xmach.training import plan_training, train
 from xmach.types import FloatArray, IntArray, SparseRows
@@ -35,14 +35,14 @@ _TOY = {"n_buckets": 4, "n_repetitions": 1, "epochs": 1, "n_features": 1000}
 
 class Mach:
     """Settings: `n_buckets`, `n_repetitions`; those of the network; `n_features` of the text; `weights` of rows;
-    `title_parts`, rows of some words of each title."""
+    `title_parts`, rows of some words of each title; `bucketing`."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
         given = dict(settings)
         self._n_buckets, self._n_repetitions = given.pop("n_buckets"), given.pop("n_repetitions")
         self._text = HashedText(given.pop("n_features", 80_000))
         self._weights, self._seed = given.pop("weights", "none"), given.pop("seed", 0)
-        self._parts = given.pop("title_parts", 0)
+        self._parts, self._bucketing = given.pop("title_parts", 0), given.pop("bucketing", "random")
         if self._weights not in WEIGHTS:
             raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, got {self._weights!r}")
         self._settings = NetworkSettings(**(given | {"hidden": tuple(given.pop("hidden", ()))}))
@@ -76,7 +76,7 @@ class Mach:
         scaler = fit_scaler(rows.features)
         self._job = plan_training(
             rows, self._settings, self._n_buckets, self._n_repetitions, self._seed, scaler,
-            features=self._text.to_dict(),
+            features=self._text.to_dict(), bucketing=self._bucketing,
         )  # fmt: skip
         self._store = ModelStore(self._folder / "model")
         self._store.begin(self._job.plan, rows.label_counts(), None, scaler)
@@ -107,7 +107,7 @@ class Mach:
         self._predictor: Predictor = replace(
             whole,
             models=tuple(whole.models[r] for r in first),
-            hashes=subset(whole.hashes, first),
+            hashes=whole.hashes.subset(first),
             index=None,
             estimator=answering.get("estimator", "log"),
         )

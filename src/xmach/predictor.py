@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController
 
-from xmach.buckets import Index, UniversalHashes
+from xmach.buckets import Buckets, Index
 from xmach.data import LabelCounts
 from xmach.data.arrays import as_rows, as_sparse_rows, check_columns
 from xmach.data.label_names import LabelNames, find_names
@@ -51,7 +51,7 @@ class Predictor:
     """Answers rows or texts with the k best labels; needs no training code."""
 
     models: tuple[BucketModel, ...]  # R of them, or fewer where some are missing
-    hashes: UniversalHashes  # of just those repetitions
+    hashes: Buckets  # of just those repetitions
     scaler: Scaler
     label_counts: LabelCounts  # training rows of each label
     label_names: LabelNames | None = None  # (K,); None: labels are called by their ids
@@ -239,9 +239,3 @@ def text_rows(X: Any, text: TextRows) -> SparseRows:
     if rows.n_rows == 0:
         raise InputError("X has no text in it: Found array with 0 sample(s)")
     return rows
-
-
-def subset(hashes: UniversalHashes, repetitions: Sequence[int]) -> UniversalHashes:
-    """The hashes of some repetitions only."""
-    a, b = (tuple(numbers[r] for r in repetitions) for numbers in (hashes.a, hashes.b))
-    return UniversalHashes(hashes.n_labels, hashes.n_buckets, hashes.prime, a, b)

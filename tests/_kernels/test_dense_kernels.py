@@ -76,7 +76,7 @@ def targets_of(
 ) -> tuple[IntArray, Int32Array, FloatArray]:
     size = int((labels[0][rows + 1] - labels[0][rows]).sum())
     out = np.empty(len(rows) + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float32)
-    bucket_targets(*labels, rows, hashes.a[0], hashes.b[0], hashes.prime, hashes.n_buckets, *out)
+    bucket_targets(*labels, rows, *hashes.rule(0), *out)
     return out
 
 

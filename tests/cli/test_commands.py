@@ -105,6 +105,20 @@ def test_parts_trained_apart_are_joined_by_copying(xmach: Run, small_file: Path,
     assert (tmp_path / "a" / "manifest.json").read_bytes() == (model / "manifest.json").read_bytes()
 
 
+def test_buckets_of_labels_that_are_alike(xmach: Run, small_file: Path, tmp_path: Path) -> None:
+    options = [*SMALL, "--bucketing", "mixed", "--executor", "local"]
+    for part, only in (("a", "0-1"), ("b", "2")):
+        xmach("train", small_file, "--model", tmp_path / part, *options, "--only", only)
+    shutil.copy(tmp_path / "b" / "repetition-002.safetensors", tmp_path / "a")
+    facts = json.loads(xmach("train", small_file, "--model", tmp_path / "a", *options, "--json").stdout)
+    assert (facts["complete"], facts["trained"]) == (True, 0)  # both machines made the same tables
+    assert "clusters of like labels in 1 repetitions" in xmach("inspect", tmp_path / "a").stdout
+    assert json.loads(xmach("inspect", tmp_path / "a", "--json").stdout)["bucketing"] == "mixed"
+    assert json.loads(xmach("predict", tmp_path / "a", small_file, "--k", 1).stdout.splitlines()[0])["labels"]
+    refused = xmach("train", small_file, "--model", tmp_path / "a", *SMALL, code=3).stderr
+    assert "bucketing: None here, mixed there" in refused
+
+
 def test_validation_chooses_the_estimator(xmach: Run, small_file: Path, tmp_path: Path) -> None:
     options = [*SMALL, "--validation", small_file, "--executor", "local", "--json"]
     facts = json.loads(xmach("train", small_file, "--model", tmp_path / "m", *options).stdout)

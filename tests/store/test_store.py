@@ -235,8 +235,8 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
 
 def test_a_newer_format_is_refused(model: Path) -> None:
     plan = json.loads((model / "plan.json").read_text())
-    (model / "plan.json").write_text(json.dumps(plan | {"format": 4}))
-    with pytest.raises(ModelFormatUnsupported, match="format 4; this version of xmach reads formats 1, 2, 3"):
+    (model / "plan.json").write_text(json.dumps(plan | {"format": 5}))
+    with pytest.raises(ModelFormatUnsupported, match="format 5; this version of xmach reads formats 1, 2, 3, 4"):
         load(model)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from xmach._kernels._compile import kernel
 from xmach._kernels._lines import adam_lines
-from xmach.types import FloatArray, Int32Array, IntArray
+from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
 
 @kernel
@@ -81,6 +81,7 @@ def bucket_targets(
     labels: Int32Array,
     values: FloatArray,
     rows: IntArray,
+    table: AnyArray,
     a: int,
     b: int,
     prime: int,
@@ -89,7 +90,7 @@ def bucket_targets(
     buckets: Int32Array,
     masses: FloatArray,
 ) -> None:
-    """The bucket targets of a batch, straight from the hash h(x) = ((a x + b) mod p) mod B.
+    """The bucket targets of a batch, from the `table` (K,), or where that is empty from ((a x + b) mod p) mod B.
 
     Target t of batch row i (offsets[i] <= t < offsets[i+1]) is bucket `buckets[t]` with the share `masses[t]` of the
     row's label values; buckets are distinct within a row, and the masses of a row with labels sum to 1.
@@ -102,7 +103,10 @@ def bucket_targets(
         start = place
         total = np.float32(0.0)
         for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            bucket = np.int32(((a64 * np.uint64(labels[j]) + b64) % p64) % n64)
+            if len(table) > 0:
+                bucket = np.int32(table[labels[j]])
+            else:
+                bucket = np.int32(((a64 * np.uint64(labels[j]) + b64) % p64) % n64)
             total += values[j]
             found = start
             while found < place and buckets[found] != bucket:  # a row has few labels: a scan beats a sort

@@ -1,4 +1,6 @@
-"""Labels to buckets: the 2-universal hashes, the signatures they give, and the index that a decoder searches."""
+"""Labels to buckets: 2-universal hashes, tables of clusters, their signatures, the index that a decoder searches."""
+
+from typing import TypeAlias
 
 from xmach._kernels.index import Index
 from xmach.buckets.inverted import (
@@ -11,20 +13,28 @@ from xmach.buckets.inverted import (
     table_index,
     table_shapes,
 )
+from xmach.buckets.learned import WIDTH, LearnedBuckets, clustered, signs
 from xmach.buckets.signatures import as_signatures, count_indistinguishable_pairs, indistinguishable_groups
 from xmach.buckets.universal import UniversalHashes
 
+Buckets: TypeAlias = UniversalHashes | LearnedBuckets
+
 __all__ = [
+    "WIDTH",
+    "Buckets",
     "Index",
+    "LearnedBuckets",
     "Tables",
     "UniversalHashes",
     "as_signatures",
     "bucket_members",
+    "clustered",
     "computed",
     "count_indistinguishable_pairs",
     "fill_tables",
     "indistinguishable_groups",
     "new_tables",
+    "signs",
     "stored",
     "table_index",
     "table_shapes",

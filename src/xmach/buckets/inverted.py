@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xmach._kernels.index import Index, fill_column, fill_signatures, members, sort_into_buckets
+from xmach.buckets.learned import LearnedBuckets
 from xmach.buckets.universal import UniversalHashes
 from xmach.types import AnyArray, Int32Array, IntArray
 
@@ -30,7 +31,7 @@ class Tables(NamedTuple):
         return self.labels[repetition, start:stop]
 
 
-def table_shapes(hashes: UniversalHashes) -> dict[str, tuple[tuple[int, int], np.dtype[Any]]]:
+def table_shapes(hashes: UniversalHashes | LearnedBuckets) -> dict[str, tuple[tuple[int, int], np.dtype[Any]]]:
     """Shape and type of each table, by its name."""
     n_labels, n_repetitions = hashes.n_labels, hashes.n_repetitions
     return {
@@ -57,40 +58,56 @@ def computed(hashes: UniversalHashes) -> Index:
     )
 
 
-def bucket_members(hashes: UniversalHashes, repetition: int, bucket: int) -> Int32Array:
-    """The labels of a bucket, by the hash alone: the time goes by their number, not by K."""
+def bucket_members(hashes: UniversalHashes | LearnedBuckets, repetition: int, bucket: int) -> Int32Array:
+    """The labels of a bucket, by the hash alone: the time goes by their number, not by K; a table is looked through."""
+    if isinstance(hashes, LearnedBuckets):
+        if repetition in hashes.tables:
+            return np.flatnonzero(hashes.tables[repetition] == bucket).astype(np.int32)
+        hashes = hashes.hashes
     room = np.empty(hashes.prime // hashes.n_buckets + 2, np.int32)
     return np.sort(room[: members(computed(hashes), repetition, bucket, room)])
 
 
-def stored(hashes: UniversalHashes, tables: Tables) -> Index:
+def stored(hashes: UniversalHashes | LearnedBuckets, tables: Tables) -> Index:
     """The index of hashes with their tables."""
+    if isinstance(hashes, LearnedBuckets):  # of which no arithmetic knows the buckets
+        nothing = np.zeros(hashes.n_repetitions, np.int64)
+        return Index(hashes.n_labels, hashes.n_buckets, 0, nothing, nothing, nothing, *tables)
     return computed(hashes)._replace(**tables._asdict())
 
 
-def new_tables(hashes: UniversalHashes) -> Tables:
+def new_tables(hashes: UniversalHashes | LearnedBuckets) -> Tables:
     """Room for the tables of hashes, in memory."""
     return Tables(**{name: np.empty(shape, dtype) for name, (shape, dtype) in table_shapes(hashes).items()})
 
 
 def fill_tables(
-    hashes: UniversalHashes, tables: Tables, threads: int = 1, tell: Callable[[int, int], None] | None = None
+    hashes: UniversalHashes | LearnedBuckets,
+    tables: Tables,
+    threads: int = 1,
+    tell: Callable[[int, int], None] | None = None,
 ) -> None:
     """Write signatures and posting lists into arrays in memory or memory-mapped, `threads` pieces side by side.
 
     `tell` hears how many cells of both tables are done, and how many there are.
     """
-    index = computed(hashes)
+    learned = hashes.tables if isinstance(hashes, LearnedBuckets) else {}
+    index = computed(hashes.hashes if isinstance(hashes, LearnedBuckets) else hashes)
     n_labels, n_repetitions = hashes.n_labels, hashes.n_repetitions
 
     def label_range(start: int) -> int:
         part = tables.signatures[start : start + _CHUNK]
         fill_signatures(index, start, part)
+        for r, column in learned.items():
+            part[:, r] = column[start : start + _CHUNK]
         return part.size
 
     def repetition(r: int) -> int:
         column = np.empty(n_labels, hashes.dtype)
-        fill_column(index, r, column)
+        if r in learned:
+            column[:] = learned[r]
+        else:
+            fill_column(index, r, column)
         sort_into_buckets(column, tables.offsets[r], tables.labels[r])
         return n_labels
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from xmach.buckets.learned import LearnedBuckets
 from xmach.buckets.universal import UniversalHashes
 from xmach.errors import InputError
 from xmach.types import AnyArray, IntArray
 
 
-def as_signatures(hashes: UniversalHashes | AnyArray) -> AnyArray:
+def as_signatures(hashes: UniversalHashes | LearnedBuckets | AnyArray) -> AnyArray:
     """The (K, R) table of buckets of hashes, or the table itself, checked and contiguous."""
-    if isinstance(hashes, UniversalHashes):
+    if isinstance(hashes, UniversalHashes | LearnedBuckets):
         return hashes.signatures()
     table = np.asarray(hashes)
     if table.ndim != 2 or 0 in table.shape or not np.issubdtype(table.dtype, np.integer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -118,6 +119,23 @@ class UniversalHashes:
             for r in range(self.n_repetitions):
                 table[start:stop, r] = self.buckets(ids, r)
         return table
+
+    def table(self, repetition: int) -> AnyArray:
+        """An empty array: `LearnedBuckets` has tables, a hash needs none."""
+        return np.empty(0, np.uint16 if self.n_buckets <= 2**16 else np.uint32)
+
+    def rule(self, repetition: int) -> tuple[AnyArray, int, int, int, int]:
+        """(table, a, b, p, B): how a kernel finds the bucket of a label."""
+        return self.table(repetition), self.a[repetition], self.b[repetition], self.prime, self.n_buckets
+
+    def subset(self, repetitions: Sequence[int]) -> UniversalHashes:
+        """Those of some repetitions only, numbered anew."""
+        a, b = (tuple(numbers[r] for r in repetitions) for numbers in (self.a, self.b))
+        return UniversalHashes(self.n_labels, self.n_buckets, self.prime, a, b)
+
+    def only(self, repetition: int) -> UniversalHashes:
+        """What the training of one repetition needs: a hash is small."""
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """The hashes as plain numbers, for a plan."""

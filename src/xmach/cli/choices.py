@@ -81,6 +81,14 @@ class EstimatorName(StrEnum):
     log = "log"
 
 
+class Bucketing(StrEnum):
+    """Which bucket a label goes to."""
+
+    random = "random"
+    mixed = "mixed"
+    clustered = "clustered"
+
+
 class PresetName(StrEnum):
     """The paper's experiments."""
 

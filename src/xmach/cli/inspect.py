@@ -13,12 +13,15 @@ from xmach.cli.arguments import JsonOption, ModelFolder
 
 def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
     """Print a model's K, B, R, network, sizes, checksums and the repetitions that are there."""
+    from xmach.buckets import LearnedBuckets
     from xmach.planning import human_bytes, network_parameters
     from xmach.store import ModelStore
     from xmach.store.index import FOLDER
 
     store = ModelStore(model)
     plan, present, manifest = store.plan(), store.present(), store.manifest()
+    hashes = plan.hashes
+    prime = (hashes.hashes if isinstance(hashes, LearnedBuckets) else hashes).prime
     each = network_parameters(plan.n_features, plan.settings.hidden, plan.hashes.n_buckets)
     size, tables = _bytes_beside(model, FOLDER)
     facts: dict[str, Any] = {
@@ -34,7 +37,8 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
         "network": plan.settings.to_dict(),
         "scaling": plan.scaling,
         "seed": plan.seed,
-        "prime": plan.hashes.prime,
+        "bucketing": plan.bucketing,
+        "prime": prime,
         "estimator": None if manifest is None else manifest["estimator"],
         "parameters": each * plan.hashes.n_repetitions,
         "bytes": size,
@@ -47,9 +51,10 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
         return
     shape = "-".join(str(width) for width in (plan.n_features, *plan.settings.hidden, plan.hashes.n_buckets))
     typer.echo(f"labels        {facts['labels']:,}{' (multilabel)' if plan.multilabel else ''}")
-    typer.echo(
-        f"buckets       {facts['buckets']:,}, hash ((a x + b) mod {plan.hashes.prime}) mod {plan.hashes.n_buckets}"
+    learned = (
+        f"; clusters of like labels in {len(hashes.tables)} repetitions" if isinstance(hashes, LearnedBuckets) else ""
     )
+    typer.echo(f"buckets       {facts['buckets']:,}, hash ((a x + b) mod {prime}) mod {hashes.n_buckets}{learned}")
     typer.echo(
         f"repetitions   {len(present)} of {plan.hashes.n_repetitions} there{'' if manifest else ', no manifest yet'}"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from xmach.cli.arguments import layers
-from xmach.cli.choices import EstimatorName, Loss, PresetName, Scaling
+from xmach.cli.choices import Bucketing, EstimatorName, Loss, PresetName, Scaling
 from xmach.cli.progress import say
 from xmach.parameters import MOST_REPETITIONS, whole
 
@@ -26,6 +26,13 @@ BucketsOption = Annotated[
 ]
 RepetitionsOption = Annotated[
     int | None, typer.Option("--repetitions", help="R: hashes, and classifiers.", show_default="16")
+]
+BucketingOption = Annotated[
+    Bucketing,
+    typer.Option(
+        "--bucketing",
+        help="random: by hashes; clustered: labels with like rows share a bucket; mixed: by turns, best for top 100.",
+    ),
 ]
 HiddenOption = Annotated[
     str | None,
@@ -68,6 +75,7 @@ class Recipe:
     scaling: str
     estimator: str
     preset: Preset | None
+    bucketing: str
 
     def say_preset(self, data: Dataset) -> None:
         """Say what the paper got with a preset, and where these rows are not those that it was made for."""
@@ -98,6 +106,7 @@ def recipe(
     skip_below: float,
     scaling: Scaling | None,
     estimator: EstimatorName | None,
+    bucketing: Bucketing,
 ) -> Recipe:
     """What was given, completed from the preset and the defaults, checked."""
     from xmach.learners import NetworkSettings
@@ -124,6 +133,7 @@ def recipe(
         scaling=_first(scaling and scaling.value, chosen and chosen.scaling, "auto"),
         estimator=_first(estimator and estimator.value, chosen and chosen.estimator, "auto"),
         preset=chosen,
+        bucketing=bucketing.value,
     )
 
 

@@ -66,10 +66,11 @@ class Run:
         if recipe.buckets > data.n_labels:
             say(f"warning: {recipe.buckets} buckets are more than the {data.n_labels} labels: hashing saves nothing")
         scaler = fit_scaler(data.features, recipe.scaling)
-        job = plan_training(
-            data, recipe.settings, recipe.buckets, recipe.repetitions, self.seed, scaler, validation,
-            features=None if text is None else text.to_dict(),
-        )  # fmt: skip
+        with Meter("making buckets", "tables") as meter:
+            job = plan_training(
+                data, recipe.settings, recipe.buckets, recipe.repetitions, self.seed, scaler, validation,
+                features=None if text is None else text.to_dict(), bucketing=recipe.bucketing, tell=meter.update,
+            )  # fmt: skip
         store = ModelStore(model)
         workers = self._workers(job, len(self.only))  # refused before a folder is made
         store.begin(job.plan, data.label_counts(), data.label_names, job.scaler, text)

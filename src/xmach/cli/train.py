@@ -22,7 +22,7 @@ from xmach.cli.arguments import (
     MergeOption,
     OnErrorOption,
 )
-from xmach.cli.choices import ExecutorName, Format, OnError
+from xmach.cli.choices import Bucketing, ExecutorName, Format, OnError
 from xmach.cli.progress import say
 
 
@@ -42,6 +42,7 @@ def train(
     preset: net.PresetOption = None,
     buckets: net.BucketsOption = None,
     n_repetitions: net.RepetitionsOption = None,
+    bucketing: net.BucketingOption = Bucketing.random,
     hidden: net.HiddenOption = None,
     loss: net.LossOption = None,
     epochs: net.EpochsOption = None,
@@ -75,7 +76,7 @@ def train(
 
     recipe = net.recipe(
         preset, buckets, n_repetitions, hidden, loss, epochs, batch_size, learning_rate, weight_decay, dropout,
-        skip_below, texts.scaling_of(values, scaling), estimator,
+        skip_below, texts.scaling_of(values, scaling), estimator, bucketing,
     )  # fmt: skip
     run = Run.checked(recipe, only, seed, executor.value, workers, memory)
     texts.check_text_options(text, vocabulary, values)

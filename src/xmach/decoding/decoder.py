@@ -10,7 +10,18 @@ from typing import Any
 import numpy as np
 
 from xmach._kernels.scan import MEAN, score_labels
-from xmach.buckets import Index, UniversalHashes, as_signatures, computed, fill_tables, new_tables, stored, table_index
+from xmach.buckets import (
+    Buckets,
+    Index,
+    LearnedBuckets,
+    UniversalHashes,
+    as_signatures,
+    computed,
+    fill_tables,
+    new_tables,
+    stored,
+    table_index,
+)
 from xmach.decoding.candidates import (
     Among,
     Candidates,
@@ -50,7 +61,7 @@ class Decoder:
 
     def __init__(
         self,
-        hashes: UniversalHashes | AnyArray,
+        hashes: Buckets | AnyArray,
         estimator: str = "mean",
         search: str = "auto",
         index: str | Index = "auto",
@@ -64,13 +75,14 @@ class Decoder:
         self.estimator, self.search = estimator, search
         self._hashes = hashes if isinstance(hashes, UniversalHashes) else None
         if self._hashes is None and index == "computed":
-            raise ParameterError("index='computed' needs the hashes (UniversalHashes), got a table of buckets")
+            given = "buckets made from rows" if isinstance(hashes, LearnedBuckets) else "a table of buckets"
+            raise ParameterError(f"index='computed' needs the hashes (UniversalHashes), got {given}")
         self._index = self._choose(hashes, index)
         if seen is not None and np.shape(seen) != (self.n_labels,):
             raise InputError(f"seen must have one entry for each of the {self.n_labels} labels, got {np.shape(seen)}")
         self._seen = Seen.of(seen)
 
-    def _choose(self, hashes: UniversalHashes | AnyArray, index: str | Index) -> Index:
+    def _choose(self, hashes: Buckets | AnyArray, index: str | Index) -> Index:
         """The index to begin with; posting lists of a table of buckets are made when first searched."""
         if isinstance(index, Index):
             return index
@@ -246,7 +258,7 @@ class Decoder:
 
 def decode(
     sketch: FloatArray,
-    signatures: UniversalHashes | AnyArray,
+    signatures: Buckets | AnyArray,
     k: int = 5,
     estimator: str = "mean",
     search: str = "auto",

@@ -48,6 +48,10 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         B, the buckets that labels are hashed into; from 2 up. More buckets: fewer collisions, more memory.
     n_repetitions : int
         R, the number of independent hashes and classifiers; accuracy rises with it.
+    bucketing : "random", "mixed" or "clustered"
+        `random`: by the hashes, as in the paper. `clustered`: labels whose rows are alike share a bucket, which is
+        easier to learn where labels have few rows and finds more of the right labels among the first 100, but tells
+        them apart less well; `mixed`: every second repetition. Either keeps 2 bytes a label and such repetition.
     hidden : tuple of int
         Widths of the hidden layers; `()` is logistic regression.
     loss : "auto", "softmax" or "bce"
@@ -104,6 +108,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         n_jobs: int | None = None,
         random_state: Any = 0,
         skip_below: float = 0.0,
+        bucketing: str = "random",
     ) -> None:
         self.n_buckets = n_buckets
         self.n_repetitions = n_repetitions
@@ -122,6 +127,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.skip_below = skip_below
+        self.bucketing = bucketing
 
     # --- training
 
@@ -145,7 +151,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         job = plan_training(
             data, settings, self.n_buckets, self.n_repetitions, seed, scaler, validation,
             multilabel=targets.multilabel, features=None if text is None else text.to_dict(), fingerprints=False,
-            learner=learner,
+            learner=learner, bucketing=self.bucketing,
         )  # fmt: skip
         job = with_columns(job, None if text is not None else getattr(self, "feature_names_in_", None))
         outcomes = [outcome for _, outcome in sorted(train_in_memory(job, executor).items())]

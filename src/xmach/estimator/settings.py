@@ -14,6 +14,7 @@ from xmach.features import featurizer
 from xmach.learners import NetworkSettings, SklearnLearner
 from xmach.parameters import MOST_REPETITIONS, whole
 from xmach.planning import usable_cores
+from xmach.training import check_bucketing
 from xmach.training.plan import NETWORK
 
 
@@ -24,6 +25,7 @@ def network_settings(parameters: dict[str, Any]) -> NetworkSettings:
     if parameters["estimator"] not in ("auto", *ESTIMATORS):
         legal = ", ".join(ESTIMATORS)
         raise ParameterError(f"estimator must be one of auto, {legal}, got {parameters['estimator']!r}")
+    check_bucketing(parameters["bucketing"])
     whole("n_buckets", parameters["n_buckets"], 2, 2**31 - 1)
     whole("n_repetitions", parameters["n_repetitions"], 1, MOST_REPETITIONS)
     hidden, loss = parameters["hidden"], parameters["loss"]

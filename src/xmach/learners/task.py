@@ -10,7 +10,7 @@ import numpy as np
 
 from xmach._kernels.dense import bucket_targets
 from xmach._kernels.rows import gather_rows
-from xmach.buckets import UniversalHashes
+from xmach.buckets import Buckets
 from xmach.features import Scaler
 from xmach.learners.room import ByFeature
 from xmach.types import (
@@ -51,7 +51,7 @@ class LabelledRows:
     labels: SparseRows  # (n, K)
     weights: FloatArray | None  # (n,), of mean 1 for networks
     scaler: Scaler
-    hashes: UniversalHashes
+    hashes: Buckets
     repetition: int
 
     @property
@@ -81,7 +81,7 @@ class LabelledRows:
         batch = TargetBatch(np.empty(len(which) + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float32))
         bucket_targets(
             labels.indptr, labels.indices, labels.values, which,
-            hashes.a[r], hashes.b[r], hashes.prime, hashes.n_buckets, *batch,
+            *hashes.rule(r), *batch,
         )  # fmt: skip
         return batch
 

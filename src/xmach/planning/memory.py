@@ -31,6 +31,8 @@ TOKEN_BYTES, HELD_TOKENS, DISTINCT_SHARE = 80, 1 << 22, 0.05
 LEARNING_BYTES = 144 * HELD_TOKENS  # three full tables of 32 bytes a token, and one that is made anew
 WRITER_BYTES = 38 * 2**20  # PyArrow's writers of answers, with pandas, which it imports where it is installed
 DECODER_BYTES = 8 * 2**20  # the kernels that predicting has beyond those of training
+TABLE_CELL_BYTES = 2  # a label's bucket in a table that was made of the rows; 4 beyond 65,536 buckets
+POINT_WIDTH, _PROJECTED_ROWS = 64, 4096  # numbers that stand for a label while it is put into one; rows at a time
 RETAINED_BYTES = 20 * 2**20  # what the C library has not given back when training is over
 
 ADAM_COPIES = 3  # a parameter and its two moments
@@ -141,7 +143,7 @@ def training_memory(
     pool = workers > 1 if pool is None else pool
     parent = LIBRARY_BYTES + PARENT_BYTES + SOURCE_BYTES[data.source] + (POOL_BYTES if pool else 0)
     learning = parent + data.learning_bytes
-    parent += data.vocabulary_bytes
+    parent += data.vocabulary_bytes + shape.n_tables * TABLE_CELL_BYTES * shape.n_labels
     mapped = data.mapped_bytes(shape.n_features)
     return TrainingMemory(
         workers=workers,
@@ -201,7 +203,7 @@ def _table_bytes(shape: Shape, threads: int) -> tuple[int, int]:
     """What a decoder stores of size K, and what it takes beside while it is made."""
     key = (shape.n_labels, shape.n_buckets, shape.n_repetitions)
     signatures, lists = signature_bytes(*key), inverted_index_bytes(*key)
-    if signatures + lists > STORED_BYTES:
+    if signatures + lists > STORED_BYTES and not shape.n_tables:
         return 0, 0
     hashing = 24 * min(_HASHED_LABELS, shape.n_labels)  # three 64-bit numbers each
     if shape.n_labels <= FEW_LABELS:
@@ -240,4 +242,10 @@ def _preparing_bytes(shape: Shape, data: DataSize) -> int:
     # every label's count twice where labels have rows enough; otherwise the distinct ones, sorted and merged
     occurrences = ceil(data.n_rows * data.labels_per_row)
     counting = 16 * min(_COUNTED_LABELS, occurrences) + min(16 * shape.n_labels, 48 * occurrences)
-    return max(scaling, counting)
+    return max(scaling, counting, _clustering_bytes(shape, data) if shape.n_tables else 0)
+
+
+def _clustering_bytes(shape: Shape, data: DataSize) -> int:
+    """What making a table of buckets takes: a projection, a point a label and its copy, order, height, key and hash."""
+    projected = BATCH_VALUE_BYTES * data.values(_PROJECTED_ROWS) if data.sparse else 0
+    return FLOAT_BYTES * POINT_WIDTH * (shape.n_features + 2 * shape.n_labels) + 40 * shape.n_labels + projected

@@ -22,6 +22,7 @@ class Shape:
     hidden: tuple[int, ...]
     n_buckets: int
     n_repetitions: int
+    n_tables: int = 0  # repetitions whose buckets are tables, made of the rows
 
     def __post_init__(self) -> None:
         widths = _widths(self.n_features, self.hidden, self.n_buckets)  # Python ints, whose products cannot overflow
@@ -31,6 +32,7 @@ class Shape:
             "hidden": tuple(widths[1:-1]),
             "n_buckets": whole("n_buckets", self.n_buckets, 2),
             "n_repetitions": whole("n_repetitions", self.n_repetitions, 1, MOST_REPETITIONS),
+            "n_tables": whole("n_tables", self.n_tables, 0, self.n_repetitions),
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)

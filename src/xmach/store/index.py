@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from xmach.buckets import Index, Tables, UniversalHashes, fill_tables, stored, table_shapes
+from xmach.buckets import Buckets, Index, Tables, fill_tables, stored, table_shapes
 from xmach.errors import ModelCorrupt, ModelMissing
 from xmach.parameters import whole
 from xmach.planning import human_bytes
@@ -26,14 +26,12 @@ FOLDER, ABOUT = "index", "about.json"
 _SAMPLE = 64  # labels looked up when tables are opened
 
 
-def index_bytes(hashes: UniversalHashes) -> int:
+def index_bytes(hashes: Buckets) -> int:
     """The size of the tables."""
     return sum(shape[0] * shape[1] * dtype.itemsize for shape, dtype in table_shapes(hashes).values())
 
 
-def build_index(
-    model: Path, hashes: UniversalHashes, threads: int = 1, tell: Callable[[int, int], None] | None = None
-) -> Path:
+def build_index(model: Path, hashes: Buckets, threads: int = 1, tell: Callable[[int, int], None] | None = None) -> Path:
     """Make the tables of a model's hashes, in place of those that are there; whole or not at all.
 
     `tell` hears how many cells are done, and how many there are.
@@ -79,7 +77,7 @@ def remove_index(model: Path) -> bool:
     return True
 
 
-def open_index(model: Path, hashes: UniversalHashes) -> Index | None:
+def open_index(model: Path, hashes: Buckets) -> Index | None:
     """The index of a model's tables, memory-mapped; None where there are none."""
     place = model / FOLDER
     if not place.is_dir():
@@ -106,7 +104,7 @@ def _map(path: Path, shape: tuple[int, int], dtype: np.dtype[Any]) -> AnyArray:
     return np.asarray(np.memmap(path, dtype, "c", shape=shape))
 
 
-def _agrees(tables: Tables, hashes: UniversalHashes) -> bool:
+def _agrees(tables: Tables, hashes: Buckets) -> bool:
     """Whether lists begin and end where lists can, and some labels, first and last among them, are where they belong.
 
     A full comparison would read gigabytes; what this cannot see is a changed byte within a table.

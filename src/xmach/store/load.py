@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from xmach.errors import ModelIncomplete, ModelMissing
-from xmach.predictor import Predictor, subset
+from xmach.predictor import Predictor
 from xmach.store.index import open_index
 from xmach.store.model import ModelStore
 from xmach.store.pages import FirstLayers
@@ -38,7 +38,7 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
     models, first_layers = zip(*(store.mapped_model(r, verify=apart) for r in present), strict=True)
     return Predictor(
         models=models,
-        hashes=subset(plan.hashes, present),
+        hashes=plan.hashes.subset(present),
         scaler=store.scaler(verify=apart),
         label_counts=store.label_counts(verify=apart),
         label_names=store.label_names(),

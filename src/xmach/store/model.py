@@ -1,7 +1,8 @@
 """A model folder: plan first, then repetitions in any order, manifest last.
 
 The format number is the least that knows all that is in the folder. Format 2 can leave out the counts of labels without
-a training row; format 3 can have a vocabulary, or hashed text whose values are ones.
+a training row; format 3 can have a vocabulary, or hashed text whose values are ones; format 4
+can have tables of buckets.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from xmach.buckets import LearnedBuckets
 from xmach.data import LabelCounts
 from xmach.errors import InputError, ModelCorrupt, ModelFormatUnsupported, ModelMissing, NotStorable, PlanMismatch
 from xmach.features import Scaler, stored_text
@@ -26,9 +28,10 @@ from xmach.store.tensors import map_tensors, read_tensors, write_tensors
 from xmach.training import Plan
 from xmach.types import AnyArray, BucketModel, TextRows
 
-FORMATS = (1, 2, 3)
+FORMATS = (1, 2, 3, 4)
 PLAN, MANIFEST, LABELS, METRICS = "plan.json", "manifest.json", "labels.arrow", "metrics.json"
-COUNTS = "label_counts.safetensors"
+COUNTS, BUCKETS = "label_counts.safetensors", "buckets.safetensors"
+_TABLE = "repetition."  # and its number: the name of a table
 IDF, VOCABULARY = "features/idf.safetensors", "features/vocabulary.safetensors"
 
 
@@ -60,12 +63,15 @@ class ModelStore:
             number = _format_number(plan, label_counts)
             write_json(self.folder / PLAN, {"format": number, **plan.to_dict()}, exclusive=True)
         except FileExistsError:
-            differences = plan.differences(self.plan())
+            differences = plan.differences(self._json(PLAN))
             if differences:
                 raise PlanMismatch(
                     f"{self.folder} holds a model of another plan ({'; '.join(differences)}); "
                     "repeat its arguments to go on with it, or choose another folder"
                 ) from None
+        if isinstance(plan.hashes, LearnedBuckets) and not (self.folder / BUCKETS).exists():
+            tables = {f"{_TABLE}{r:03d}": table for r, table in plan.hashes.tables.items()}
+            write_tensors(self.folder / BUCKETS, tables, {"format": self._format})
         if label_names is not None and not (self.folder / LABELS).exists():
             write_names(self.folder / LABELS, label_names)
         if scaler.idf is not None and not (self.folder / IDF).exists():
@@ -84,10 +90,24 @@ class ModelStore:
     def plan(self) -> Plan:
         """The plan of the model."""
         values = self._json(PLAN)
+        tables = self._tables(values)
         try:
-            return Plan.from_dict(values)
+            return Plan.from_dict(values, tables)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelCorrupt(f"{self.folder / PLAN}: the plan is damaged ({error!r})") from None
+
+    def _tables(self, plan: dict[str, Any]) -> dict[int, AnyArray]:
+        """The tables of buckets that a plan has, memory-mapped."""
+        if "bucketing" not in plan:
+            return {}
+        if not (self.folder / BUCKETS).exists():
+            raise ModelCorrupt(f"{self.folder / BUCKETS}: the plan has tables of buckets, but this file is not there")
+        arrays, _ = read_tensors(self.folder / BUCKETS, verify=False)
+        return {int(name.removeprefix(_TABLE)): table for name, table in arrays.items()}
+
+    @property
+    def _n_repetitions(self) -> int:
+        return int(self._json(PLAN)["n_repetitions"])
 
     # --- repetitions: the Sink that training writes to
 
@@ -101,7 +121,7 @@ class ModelStore:
 
     def present(self) -> list[int]:
         """The repetitions that are there."""
-        return [r for r in range(self.plan().hashes.n_repetitions) if self.has(r)]
+        return [r for r in range(self._n_repetitions) if self.has(r)]
 
     def put(self, repetition: int, model: BucketModel, history: list[dict[str, float]]) -> None:
         """Store a finished repetition and remove its checkpoint."""
@@ -167,7 +187,7 @@ class ModelStore:
 
     def finish(self, estimator: str, threshold: float | None, metrics: dict[str, float]) -> None:
         """Write the manifest over all files: from here on the folder is a model."""
-        files = [PLAN, LABELS, COUNTS, IDF, VOCABULARY] + [self.path(r).name for r in self.present()]
+        files = [PLAN, LABELS, COUNTS, BUCKETS, IDF, VOCABULARY] + [self.path(r).name for r in self.present()]
         listed = {
             name: {"bytes": (self.folder / name).stat().st_size, "sha256": sha256_of(self.folder / name)}
             for name in files
@@ -177,7 +197,7 @@ class ModelStore:
             self.folder / MANIFEST,
             {
                 "format": self._format,
-                "plan": self.plan().to_dict(),
+                "plan": {name: value for name, value in self._json(PLAN).items() if name != "format"},
                 "estimator": estimator,
                 "threshold": threshold,
                 "metrics": metrics,
@@ -199,9 +219,7 @@ class ModelStore:
     def verify(self, present: list[int]) -> None:
         """Check every file that the manifest lists, of the repetitions only those present, against its SHA-256."""
         manifest = self.manifest() or {"files": {}}
-        absent = {self.path(r).name for r in range(self.plan().hashes.n_repetitions)} - {
-            self.path(r).name for r in present
-        }
+        absent = {self.path(r).name for r in range(self._n_repetitions)} - {self.path(r).name for r in present}
         for name, expected in manifest["files"].items():
             path = self.folder / name
             if name in absent:
@@ -285,6 +303,8 @@ class ModelStore:
 
 def _format_number(plan: Plan, label_counts: LabelCounts) -> int:
     """The least that knows what will be in the folder, so that older versions read all that they can."""
+    if isinstance(plan.hashes, LearnedBuckets):
+        return 4
     if not is_plain(plan.features):
         return 3
     return 1 if label_counts.ids is None else 2

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from xmach.buckets import UniversalHashes
+from xmach.buckets import Buckets, LearnedBuckets, UniversalHashes
 from xmach.learners import NetworkSettings
+from xmach.types import AnyArray
 
 NETWORK = "network"  # the learner of whatever has no other
+RANDOM = "random"  # the buckets of whatever has no other
 
 
 @dataclass(frozen=True)
 class Plan:
     """K, B, R, hashes, network, loss, scaling, features and seed; the same arguments and data give the same plan."""
 
-    hashes: UniversalHashes
+    hashes: Buckets
     n_features: int
     settings: NetworkSettings
     scaling: str  # none, l2 or tfidf: `auto` has been decided
@@ -27,10 +30,13 @@ class Plan:
     data: str = ""  # fingerprint of the training rows
     validation: str = ""  # fingerprint of the validation rows
     learner: str = NETWORK  # or the kind of a wrapped classifier
+    bucketing: str = RANDOM  # or `mixed`, `clustered`: some repetitions' buckets are tables
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as plain values."""
-        return {
+        """The plan as plain values; of tables their digests."""
+        # left out where it says nothing: such plans are those of versions that knew no other buckets
+        bucketing = {} if self.bucketing == RANDOM else {"bucketing": self.bucketing}
+        return bucketing | {
             "n_labels": self.hashes.n_labels,
             "n_buckets": self.hashes.n_buckets,
             "n_repetitions": self.hashes.n_repetitions,
@@ -49,10 +55,11 @@ class Plan:
         }
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Plan:
-        """The inverse of `to_dict`."""
+    def from_dict(cls, values: dict[str, Any], tables: Mapping[int, AnyArray] | None = None) -> Plan:
+        """The inverse of `to_dict`, given the tables of buckets where it has any."""
+        hashes = UniversalHashes.from_dict(values["hashes"])
         return cls(
-            hashes=UniversalHashes.from_dict(values["hashes"]),
+            hashes=LearnedBuckets(hashes, tables) if tables else hashes,
             n_features=int(values["n_features"]),
             settings=NetworkSettings.from_dict(values["network"]),
             scaling=str(values["scaling"]),
@@ -64,11 +71,20 @@ class Plan:
             data=str(values["data"]),
             validation=str(values["validation"]),
             learner=str(values["learner"]),
+            bucketing=str(values.get("bucketing", RANDOM)),
         )
 
-    def differences(self, other: Plan) -> list[str]:
-        """What differs between this plan and another, in words."""
-        return _told(_flat(self.to_dict()), _flat(other.to_dict()))
+    def of_repetition(self, repetition: int) -> Plan:
+        """The plan without tables that one repetition does not need: it travels to a worker."""
+        return replace(self, hashes=self.hashes.only(repetition))
+
+    def differences(self, other: dict[str, Any]) -> list[str]:
+        """What differs between this plan and the values of another, in words."""
+        mine = self.to_dict()
+        told = _told(_flat(mine), _flat(other))
+        if not told and mine["hashes"] != other["hashes"]:
+            told = ["the tables of buckets: made by another version or kind of processor"]
+        return told
 
 
 def _told(mine: dict[str, Any], theirs: dict[str, Any], of: str = "") -> list[str]:
@@ -87,5 +103,5 @@ def _told(mine: dict[str, Any], theirs: dict[str, Any], of: str = "") -> list[st
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     """One level of names; the drawn hashes are left out, as they follow from the rest."""
-    flat = {name: value for name, value in values.items() if name not in ("network", "hashes")}
+    flat = {name: value for name, value in values.items() if name not in ("network", "hashes", "format")}
     return {**flat, **values["network"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,8 @@ from xmach.learners import Learner, NetworkLearner, NetworkSettings, Outcome
 from xmach.learners.session import effective_batch_size
 from xmach.planning import DataSize, Shape, available_bytes, check_memory, training_memory
 from xmach.planning import workers_within as most_workers
-from xmach.training.plan import NETWORK, Plan
+from xmach.training.bucketing import clustered_repetitions, make_buckets
+from xmach.training.plan import NETWORK, RANDOM, Plan
 from xmach.training.repetition import RepetitionSpec, train_repetition
 from xmach.types import Monitor, Sink, SparseRows
 
@@ -49,16 +50,20 @@ def plan_training(
     features: dict[str, object] | None = None,
     fingerprints: bool = True,
     learner: SklearnLearner | None = None,
+    bucketing: str = RANDOM,
+    tell: Callable[[int, int], None] | None = None,
 ) -> Job:
     """The job that these arguments and data make.
 
     `multilabel=None`: told by whether some row has not exactly one label. `fingerprints=False`: nothing is resumed.
-    `learner`: a wrapped classifier instead of the network, to which the settings belong.
+    `learner`: a wrapped classifier instead of the network, to which the settings belong. `bucketing`: `random`, or
+    `mixed` or `clustered`, whose tables are made here; `tell` hears how many of them are.
     """
     _check_rows(data)
+    hashes = UniversalHashes.draw(data.n_labels, n_buckets, n_repetitions, seed)
     validation = None if validation is None else _known_labels(validation, data.n_labels)
     plan = Plan(
-        hashes=UniversalHashes.draw(data.n_labels, n_buckets, n_repetitions, seed),
+        hashes=make_buckets(hashes, bucketing, data, scaler, seed, tell),
         n_features=data.n_features,
         settings=settings,
         scaling=scaler.kind,
@@ -70,6 +75,7 @@ def plan_training(
         data=data.fingerprint if fingerprints else "",
         validation=validation.fingerprint if fingerprints and validation is not None else "",
         learner=NETWORK if learner is None else learner.kind,
+        bucketing=bucketing,
     )
     return Job(plan, learner or NetworkLearner(settings), data, validation, scaler)
 
@@ -84,7 +90,7 @@ def train(
     if job.plan.learner == NETWORK:  # what a wrapped classifier needs, nobody knows
         check_training_memory(job, min(executor.workers, max(1, len(repetitions))), 0 if sink else len(repetitions))
     specs = [
-        RepetitionSpec(r, job.plan, job.learner, job.data, job.validation, job.scaler, monitor, sink)
+        RepetitionSpec(r, job.plan.of_repetition(r), job.learner, job.data, job.validation, job.scaler, monitor, sink)
         for r in repetitions
     ]
     outcomes: dict[int, Outcome] = {}
@@ -103,7 +109,10 @@ def sizes_of(job: Job) -> tuple[Shape, DataSize, int]:
     """What the memory of a job follows from: the model, the rows, and how many of them a step takes."""
     plan, data, features = job.plan, job.data, job.data.features
     hashes, settings = plan.hashes, plan.settings
-    shape = Shape(hashes.n_labels, plan.n_features, settings.hidden, hashes.n_buckets, hashes.n_repetitions)
+    shape = Shape(
+        hashes.n_labels, plan.n_features, settings.hidden, hashes.n_buckets, hashes.n_repetitions,
+        n_tables=len(clustered_repetitions(plan.bucketing, hashes.n_repetitions)),
+    )  # fmt: skip
     rows = DataSize(
         n_rows=data.n_rows,
         nonzeros_per_row=features.nnz / max(1, data.n_rows) if isinstance(features, SparseRows) else 0.0,

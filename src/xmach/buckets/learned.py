@@ -1,0 +1,120 @@
+"""Buckets made from what labels have in common: a table in some repetitions, the hash in the others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from xmach._kernels.clusters import balanced_clusters, unit_points
+from xmach.buckets.universal import UniversalHashes
+from xmach.errors import InputError
+from xmach.types import AnyArray, FloatArray, IntArray
+
+WIDTH = 64  # numbers of a label's point: one bit each of a 64-bit draw a feature
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedBuckets:
+    """R ways of K labels into B buckets, answering as `UniversalHashes` does; some are tables."""
+
+    hashes: UniversalHashes  # of all R; they answer where there is no table
+    tables: Mapping[int, AnyArray]  # by repetition: (K,) buckets
+
+    def __post_init__(self) -> None:
+        for r, table in self.tables.items():
+            if not 0 <= r < self.n_repetitions or table.shape != (self.n_labels,):
+                raise InputError(f"the buckets of repetition {r} are no table of {self.n_labels} labels: {table.shape}")
+
+    @property
+    def n_labels(self) -> int:
+        """K."""
+        return self.hashes.n_labels
+
+    @property
+    def n_buckets(self) -> int:
+        """B."""
+        return self.hashes.n_buckets
+
+    @property
+    def n_repetitions(self) -> int:
+        """R."""
+        return self.hashes.n_repetitions
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The smallest unsigned integer type that holds a bucket."""
+        return self.hashes.dtype
+
+    def table(self, repetition: int) -> AnyArray:
+        """The (K,) buckets of a repetition; empty where the hash knows them."""
+        return self.tables.get(repetition, self.hashes.table(repetition))
+
+    def rule(self, repetition: int) -> tuple[AnyArray, int, int, int, int]:
+        """(table, a, b, p, B): how a kernel finds the bucket of a label."""
+        return self.table(repetition), *self.hashes.rule(repetition)[1:]
+
+    def buckets(self, ids: AnyArray, repetition: int) -> IntArray:
+        """The buckets of the given label ids in one repetition."""
+        if repetition not in self.tables:
+            return self.hashes.buckets(ids, repetition)
+        return self.tables[repetition][ids].astype(np.int64)
+
+    def signatures(self) -> AnyArray:
+        """The (K, R) table of buckets."""
+        table = self.hashes.signatures()
+        for r, column in self.tables.items():
+            table[:, r] = column
+        return table
+
+    def subset(self, repetitions: Sequence[int]) -> LearnedBuckets:
+        """Those of some repetitions only, numbered anew."""
+        tables = {new: self.tables[r] for new, r in enumerate(repetitions) if r in self.tables}
+        return LearnedBuckets(self.hashes.subset(repetitions), tables)
+
+    def only(self, repetition: int) -> LearnedBuckets:
+        """With the table of one repetition and no other: what its training needs."""
+        return LearnedBuckets(self.hashes, {r: table for r, table in self.tables.items() if r == repetition})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The hashes as plain numbers, and which repetitions have a table, with a digest of each."""
+        return self.hashes.to_dict() | {"tables": self._digests}
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        return {str(r): hashlib.sha256(np.ascontiguousarray(t).data).hexdigest() for r, t in self.tables.items()}
+
+
+def signs(n_features: int, seed: int, repetition: int) -> FloatArray:
+    """(d, WIDTH) of +1 and -1, drawn anew for each repetition: rows that are projected by them keep their angles."""
+    draws = _stream(seed, repetition, b"signs").random_raw(n_features)
+    bits = np.unpackbits(draws.astype("<u8").view(np.uint8).reshape(n_features, 8), axis=1)
+    return bits.astype(np.float32) * np.float32(2.0) - np.float32(1.0)
+
+
+def clustered(points: FloatArray, hashes: UniversalHashes, seed: int, repetition: int) -> AnyArray:
+    """(K,) buckets that put labels near each other together, as many into each; of labels without a point the hash's.
+
+    `points` is (K, WIDTH) and becomes of unit length. Labels without a point (all zero) have no row to learn from.
+    """
+    table = hashes.buckets(np.arange(hashes.n_labels), repetition).astype(hashes.table(repetition).dtype)
+    has_point = np.empty(len(points), np.bool_)
+    unit_points(points, has_point)
+    known = np.flatnonzero(has_point)
+    if len(known) < len(points):
+        points = points[known]
+    buckets = np.empty(len(known), table.dtype)
+    keys = _stream(seed, repetition, b"starts").random_raw(len(known))
+    balanced_clusters(points, keys, hashes.n_buckets, buckets)
+    table[known] = buckets
+    return table
+
+
+def _stream(seed: int, repetition: int, purpose: bytes) -> np.random.Philox:
+    """Raw bits of a name, the same on every platform and NumPy version."""
+    name = repr((purpose, int(seed), int(repetition))).encode()
+    return np.random.Philox(key=int.from_bytes(hashlib.sha256(name).digest()[:16], "little"))

@@ -1,0 +1,188 @@
+"""Buckets made of the rows: which repetitions have them, that they are learnt from, stored and gone on with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.conftest import made_up
+
+from xmach import MACHClassifier, load
+from xmach.buckets import LearnedBuckets, UniversalHashes
+from xmach.data import Dataset
+from xmach.decoding import Decoder
+from xmach.errors import ModelCorrupt, ParameterError, PlanMismatch
+from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
+from xmach.features import fit_scaler
+from xmach.learners import NetworkSettings
+from xmach.store import ModelStore
+from xmach.store.index import build_index
+from xmach.training import Job, plan_training, train
+from xmach.training.bucketing import clustered_repetitions, label_points, make_buckets
+from xmach.types import SparseRows, slice_rows
+
+
+def job_of(data: Dataset, bucketing: str = "mixed", epochs: int = 2) -> Job:
+    settings = NetworkSettings(hidden=(16,), epochs=epochs, batch_size=32)
+    return plan_training(data, settings, 8, 4, 1, fit_scaler(data.features), bucketing=bucketing)
+
+
+def trained(folder: Path, job: Job, executor: Executor) -> ModelStore:
+    store = ModelStore(folder)
+    store.begin(job.plan, job.data.label_counts(), job.data.label_names, job.scaler)
+    board = Board.for_repetitions([0, 1, 2, 3])
+    try:
+        train(job, [r for r in range(4) if not store.has(r)], executor, board, store)
+    finally:
+        board.close()
+    store.finish("log", None, {})
+    return store
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory.mktemp("mixed") / "model", job_of(made_up()), LocalExecutor()).folder
+
+
+@pytest.fixture
+def model(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished, tmp_path / "model"))
+
+
+def test_which_repetitions_have_clusters() -> None:
+    assert list(clustered_repetitions("random", 5)) == []
+    assert list(clustered_repetitions("mixed", 5)) == [1, 3]
+    assert list(clustered_repetitions("clustered", 3)) == [0, 1, 2]
+    assert list(clustered_repetitions("mixed", 1)) == []
+    with pytest.raises(ParameterError, match="bucketing must be one of random, mixed, clustered, got 'learned'"):
+        clustered_repetitions("learned", 3)
+
+
+@pytest.mark.parametrize("dense", [False, True], ids=["sparse", "dense"])
+def test_points_are_projected_sums_of_scaled_rows(small_data: Dataset, dense: bool) -> None:
+    rows = small_data.features
+    assert isinstance(rows, SparseRows)
+    full = np.zeros(rows.shape, np.float32)
+    for i in range(rows.n_rows):
+        full[i, rows.row(i)[0]] = rows.row(i)[1]
+    weights = np.linspace(0.5, 2, rows.n_rows).astype(np.float32)
+    data = Dataset(full if dense else rows, small_data.labels, weights=weights)
+    scaler = fit_scaler(data.features, "l2")
+    points = label_points(data, scaler, 0, 1)
+    unit = weights[:, None] * full / np.linalg.norm(full, axis=1, keepdims=True)
+    sums = np.stack([
+        sum(unit[i] / len(small_data.labels.row(i)[0]) for i in range(len(full)) if k in small_data.labels.row(i)[0])
+        for k in range(small_data.n_labels)
+    ])  # fmt: skip
+    assert points.shape == (small_data.n_labels, 64)
+    cosines = np.sum(points * points, axis=1) / 64 / np.sum(sums * sums, axis=1)
+    assert np.median(np.abs(cosines - 1)) < 0.3  # a projection keeps lengths, about
+    other = slice_rows(data.features, 0, 10)
+    assert other.shape[0] == 10  # the rows themselves are as they were
+
+
+def test_random_buckets_are_the_hashes_themselves(small_data: Dataset) -> None:
+    hashes = UniversalHashes.draw(30, 8, 4, 1)
+    assert make_buckets(hashes, "random", small_data, fit_scaler(small_data.features), 1) is hashes
+    assert job_of(small_data, "random").plan.hashes == hashes
+    assert "bucketing" not in job_of(small_data, "random").plan.to_dict()  # as older versions had it
+
+
+def test_progress_is_told(small_data: Dataset) -> None:
+    told: list[tuple[int, int]] = []
+    hashes = UniversalHashes.draw(30, 8, 4, 1)
+    make_buckets(hashes, "mixed", small_data, fit_scaler(small_data.features), 1, lambda *how: told.append(how))
+    assert told == [(1, 2), (2, 2)]
+
+
+def test_same_bytes_from_a_pool_and_after_a_part(tmp_path: Path, finished: Path) -> None:
+    saved = made_up().save(tmp_path / "data")
+    pooled = trained(tmp_path / "pooled", job_of(saved), PoolExecutor(2)).folder
+    for path in finished.rglob("*.safetensors"):
+        assert path.read_bytes() == (pooled / path.relative_to(finished)).read_bytes()
+
+
+def test_a_stored_model_answers_as_the_fitted_one(tmp_path: Path) -> None:
+    data = made_up()
+    X = np.zeros(data.features.shape, np.float32)
+    labels = []
+    for i in range(data.n_rows):
+        X[i, data.features.row(i)[0]] = 1.0  # type: ignore[union-attr]
+        labels.append(data.labels.row(i)[0].tolist())
+    fitted = MACHClassifier(8, 4, hidden=(16,), epochs=2, bucketing="mixed").fit(X, labels)
+    assert isinstance(fitted.predictor_.hashes, LearnedBuckets)
+    fitted.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    for mine, theirs in zip(fitted.top_k(X, 5), loaded.top_k(X, 5), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_it_learns_and_every_search_gives_the_same(finished: Path) -> None:
+    data, predictor = made_up(), load(finished)
+    best = predictor.top_k(data.features, 2).ids
+    hits = np.mean([np.isin(best[i], data.labels.row(i)[0]).mean() for i in range(data.n_rows)])
+    assert hits > 0.2  # 0.07 by chance
+    sketch = predictor.bucket_probabilities(data.features)
+    for estimator in ("mean", "log"):
+        exact = Decoder(predictor.hashes, estimator, "exact").top_k(sketch, 7)
+        pruned = Decoder(predictor.hashes, estimator, "pruned").top_k(sketch, 7)
+        table = Decoder(predictor.hashes.signatures(), estimator, "exact").top_k(sketch, 7)
+        for one, other, third in zip(exact, pruned, table, strict=True):
+            assert one.tobytes() == other.tobytes() == third.tobytes()
+    some = predictor.top_k(data.features, 5, candidates=np.array([3, 17, 4])).ids
+    every = predictor.top_k(data.features, 30).ids
+    for i in range(data.n_rows):
+        assert some[i].tolist() == [label for label in every[i].tolist() if label in (3, 4, 17)]
+    with pytest.raises(ParameterError, match=r"index='computed' needs the hashes.*buckets made from rows"):
+        Decoder(predictor.hashes, index="computed")
+
+
+def test_an_index_beside_the_model_gives_the_same(model: Path) -> None:
+    before = load(model).top_k(made_up().features, 5)
+    build_index(model, ModelStore(model).plan().hashes)
+    with_index = load(model)
+    assert with_index.index is not None
+    for one, other in zip(before, with_index.top_k(made_up().features, 5), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_folder_is_format_4_and_lists_its_buckets(model: Path) -> None:
+    manifest = json.loads((model / "manifest.json").read_text())
+    assert manifest["format"] == 4
+    assert manifest["plan"]["bucketing"] == "mixed"
+    assert "buckets.safetensors" in manifest["files"]
+
+
+def test_damaged_or_missing_buckets_are_refused(model: Path) -> None:
+    file = model / "buckets.safetensors"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(ModelCorrupt, match=r"buckets\.safetensors: the content does not match the manifest"):
+        load(model)
+    file.unlink()
+    with pytest.raises(ModelCorrupt, match=r"buckets\.safetensors: .*not there"):
+        load(model)
+
+
+def test_other_buckets_in_a_folder_are_another_plan(model: Path) -> None:
+    data = made_up()
+    for bucketing in ("random", "clustered"):
+        job = job_of(data, bucketing)
+        with pytest.raises(PlanMismatch, match="bucketing"):
+            ModelStore(model).begin(job.plan, data.label_counts(), None, job.scaler)
+    job = job_of(data)
+    hashes = job.plan.hashes
+    assert isinstance(hashes, LearnedBuckets)
+    hashes.tables[1][:2] = hashes.tables[1][1::-1]  # type: ignore[index]
+    with pytest.raises(PlanMismatch, match="tables of buckets: made by another version"):
+        ModelStore(model).begin(job.plan, data.label_counts(), None, job.scaler)
+
+
+def test_a_part_of_the_repetitions_answers(model: Path) -> None:
+    (model / "repetition-000.safetensors").unlink()
+    partial = load(model, allow_partial=True)
+    whole = ModelStore(model).plan().hashes
+    np.testing.assert_array_equal(partial.hashes.signatures(), whole.signatures()[:, 1:])
