@@ -14,13 +14,14 @@ from xmach import MACHClassifier, load
 from xmach.buckets import LearnedBuckets, UniversalHashes
 from xmach.data import Dataset
 from xmach.decoding import Decoder
-from xmach.errors import ModelCorrupt, ParameterError, PlanMismatch
+from xmach.errors import ModelCorrupt, NotEnoughMemory, ParameterError, PlanMismatch
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
 from xmach.features import fit_scaler
 from xmach.learners import NetworkSettings
 from xmach.store import ModelStore
 from xmach.store.index import build_index
 from xmach.training import Job, plan_training, train
+from xmach.training import run as run_module
 from xmach.training.bucketing import clustered_repetitions, label_points, make_buckets
 from xmach.types import SparseRows, slice_rows
 
@@ -89,6 +90,14 @@ def test_random_buckets_are_the_hashes_themselves(small_data: Dataset) -> None:
     assert make_buckets(hashes, "random", small_data, fit_scaler(small_data.features), 1) is hashes
     assert job_of(small_data, "random").plan.hashes == hashes
     assert "bucketing" not in job_of(small_data, "random").plan.to_dict()  # as older versions had it
+
+
+def test_what_would_not_fit_is_refused_before_it_begins(small_data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "available_bytes", lambda: 20_000)
+    with pytest.raises(
+        NotEnoughMemory, match=r"making buckets of labels that are alike needs 26\.17 KiB .* take random"
+    ):
+        job_of(small_data)
 
 
 def test_progress_is_told(small_data: Dataset) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from xmach.parameters import whole
 from xmach.planning import DataSize, Shape, human_bytes, parse_bytes, training_bytes, usable_cores
 from xmach.store import ModelStore, load
 from xmach.training import Job, plan_training, train, workers_within
+from xmach.training.plan import RANDOM
 from xmach.types import TextRows
 
 
@@ -66,10 +67,10 @@ class Run:
         if recipe.buckets > data.n_labels:
             say(f"warning: {recipe.buckets} buckets are more than the {data.n_labels} labels: hashing saves nothing")
         scaler = fit_scaler(data.features, recipe.scaling)
-        with Meter("making buckets", "tables") as meter:
+        with _bucket_meter(recipe.bucketing, data.n_labels) as tell:
             job = plan_training(
                 data, recipe.settings, recipe.buckets, recipe.repetitions, self.seed, scaler, validation,
-                features=None if text is None else text.to_dict(), bucketing=recipe.bucketing, tell=meter.update,
+                features=None if text is None else text.to_dict(), bucketing=recipe.bucketing, tell=tell,
             )  # fmt: skip
         store = ModelStore(model)
         workers = self._workers(job, len(self.only))  # refused before a folder is made
@@ -88,6 +89,16 @@ class Run:
         """The processes asked for, or as many of them as the memory allows."""
         wanted = min(self.workers or usable_cores(), tasks)
         return wanted if self.memory is None else workers_within(job, self.memory, wanted)
+
+
+@contextmanager
+def _bucket_meter(bucketing: str, n_labels: int) -> Iterator[Callable[[int, int], None] | None]:
+    """Shows how many tables of buckets are made; nothing where none are."""
+    if bucketing == RANDOM:
+        yield None
+        return
+    with Meter("making buckets", "labels") as meter:
+        yield lambda done, total: meter.update(done * n_labels, total * n_labels)
 
 
 def choose_executor(name: str, workers: int, tasks: int) -> Executor:

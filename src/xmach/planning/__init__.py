@@ -2,7 +2,14 @@
 
 from xmach.planning.figures import Costs, Odds, costs, drawn_pairs, odds
 from xmach.planning.machine import available_bytes, check_memory, usable_cores
-from xmach.planning.memory import DataSize, TrainingMemory, prediction_bytes, training_bytes, training_memory
+from xmach.planning.memory import (
+    DataSize,
+    TrainingMemory,
+    clustering_bytes,
+    prediction_bytes,
+    training_bytes,
+    training_memory,
+)
 from xmach.planning.proposal import Proposal, Request, propose, suggested_buckets, workers_within
 from xmach.planning.sizes import (
     Shape,
@@ -33,6 +40,7 @@ __all__ = [
     "TrainingMemory",
     "available_bytes",
     "check_memory",
+    "clustering_bytes",
     "collision_probability",
     "costs",
     "drawn_pairs",

@@ -32,7 +32,7 @@ LEARNING_BYTES = 144 * HELD_TOKENS  # three full tables of 32 bytes a token, and
 WRITER_BYTES = 38 * 2**20  # PyArrow's writers of answers, with pandas, which it imports where it is installed
 DECODER_BYTES = 8 * 2**20  # the kernels that predicting has beyond those of training
 TABLE_CELL_BYTES = 2  # a label's bucket in a table that was made of the rows; 4 beyond 65,536 buckets
-POINT_WIDTH, _PROJECTED_ROWS = 64, 4096  # numbers that stand for a label while it is put into one; rows at a time
+POINT_WIDTH = 64  # numbers that stand for a label while it is put into one
 RETAINED_BYTES = 20 * 2**20  # what the C library has not given back when training is over
 
 ADAM_COPIES = 3  # a parameter and its two moments
@@ -242,10 +242,9 @@ def _preparing_bytes(shape: Shape, data: DataSize) -> int:
     # every label's count twice where labels have rows enough; otherwise the distinct ones, sorted and merged
     occurrences = ceil(data.n_rows * data.labels_per_row)
     counting = 16 * min(_COUNTED_LABELS, occurrences) + min(16 * shape.n_labels, 48 * occurrences)
-    return max(scaling, counting, _clustering_bytes(shape, data) if shape.n_tables else 0)
+    return max(scaling, counting, clustering_bytes(shape.n_labels, shape.n_features) if shape.n_tables else 0)
 
 
-def _clustering_bytes(shape: Shape, data: DataSize) -> int:
+def clustering_bytes(n_labels: int, n_features: int) -> int:
     """What making a table of buckets takes: a projection, a point a label and its copy, order, height, key and hash."""
-    projected = BATCH_VALUE_BYTES * data.values(_PROJECTED_ROWS) if data.sparse else 0
-    return FLOAT_BYTES * POINT_WIDTH * (shape.n_features + 2 * shape.n_labels) + 40 * shape.n_labels + projected
+    return FLOAT_BYTES * POINT_WIDTH * (n_features + 2 * n_labels) + 40 * n_labels

@@ -16,7 +16,7 @@ from xmach.features import Scaler
 from xmach.features.featurizers import needs_arrays
 from xmach.learners import Learner, NetworkLearner, NetworkSettings, Outcome
 from xmach.learners.session import effective_batch_size
-from xmach.planning import DataSize, Shape, available_bytes, check_memory, training_memory
+from xmach.planning import DataSize, Shape, available_bytes, check_memory, clustering_bytes, training_memory
 from xmach.planning import workers_within as most_workers
 from xmach.training.bucketing import clustered_repetitions, make_buckets
 from xmach.training.plan import NETWORK, RANDOM, Plan
@@ -61,6 +61,9 @@ def plan_training(
     """
     _check_rows(data)
     hashes = UniversalHashes.draw(data.n_labels, n_buckets, n_repetitions, seed)
+    if clustered_repetitions(bucketing, n_repetitions):
+        needed = clustering_bytes(data.n_labels, data.n_features)
+        check_memory(needed, "making buckets of labels that are alike", "take random ones", available_bytes())
     validation = None if validation is None else _known_labels(validation, data.n_labels)
     plan = Plan(
         hashes=make_buckets(hashes, bucketing, data, scaler, seed, tell),
