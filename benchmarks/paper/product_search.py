@@ -42,9 +42,9 @@ def parabel(trees: Sequence[int] = (2, 4, 8, 16), leaves: Sequence[int] = (100, 
     return [Contestant("parabel", {"trees": n, "leaf": leaf}) for leaf in leaves for n in trees]
 
 
-def dssm(*epochs: int) -> list[Contestant]:
+def dssm(*epochs: int, **settings: Any) -> list[Contestant]:
     """DSSM after each of these numbers of epochs, each trained for itself: the rate decays to zero."""
-    return [Contestant("dssm", {"epochs": n}) for n in epochs]
+    return [Contestant("dssm", {"epochs": n, **settings}) for n in epochs]
 
 
 BASELINES = [
@@ -67,6 +67,7 @@ LINEAR: Mapping[str, Any] = {"hidden": (), "learning_rate": 5e-3}
 HIDDEN: Mapping[str, Any] = {"hidden": (256,), "learning_rate": 5e-3}
 FAST: Mapping[str, Any] = {"hidden": (), "learning_rate": 5e-2, "batch_size": 1024}
 PARTS: Mapping[str, Any] = {**FAST, "title_parts": 2, "weights": "products"}
+MIXED: Mapping[str, Any] = {**PARTS, "bucketing": "mixed"}
 
 EXPERIMENTS = {
     "home_depot": Experiment(

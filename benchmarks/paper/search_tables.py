@@ -16,26 +16,23 @@ from xmach.planning import human_bytes
 from xmach.types import FloatArray
 
 Row = dict[str, Any]
+_TOLD = {"mach": ("n_features", "weights", "title_parts", "bucketing"), "dssm": ("learning_rate", "title_parts")}
 QUALITY = ("recall@10", "recall@100", "ndcg@10", "precision@1")
 
 
 def model_name(row: Row) -> str:
     """What a contestant is, without its epochs."""
     training, answering = row["training"], row["answering"]
+    extra = [f"{name.replace('_', ' ')} {training[name]}" for name in _TOLD.get(row["peer"], ()) if name in training]
     if row["peer"] == "mach":
         hidden = "-".join(map(str, training.get("hidden", ()))) or "no hidden layer"
         kept = answering.get("repetitions", training["n_repetitions"])
-        extra = [
-            f"{name.replace('_', ' ')} {training[name]}"
-            for name in ("n_features", "weights", "title_parts")
-            if name in training
-        ]
         extra += [answering["estimator"]] if "estimator" in answering else []
         return ", ".join([f"MACH, {hidden}, B={training['n_buckets']:,}, R={kept}", *extra])
     if row["peer"] == "parabel":
         return f"Parabel, {training.get('trees', 2)} trees, leaf {training.get('leaf', 100):,}"
     if row["peer"] == "dssm":
-        return f"DSSM, {training.get('dimensions', 256)} dimensions"
+        return ", ".join([f"DSSM, {training.get('dimensions', 256)} dimensions", *extra])
     if row["peer"] == "bm25":
         return f"BM25, {training.get('documents', 'titles')}"
     return "most bought" if row["peer"] == "popular" else str(row["contestant"])
