@@ -58,6 +58,13 @@ def test_some_repetitions(learned: LearnedBuckets) -> None:
     assert learned.only(2).n_repetitions == R
 
 
+@pytest.mark.parametrize("repetition", [0, 1])
+def test_ids_that_are_no_labels_are_refused(learned: LearnedBuckets, repetition: int) -> None:
+    for ids in ([-1], [10**6], [0.5]):
+        with pytest.raises(InputError, match="label ids must be whole numbers"):
+            learned.buckets(np.array(ids), repetition)
+
+
 def test_members_of_a_bucket(learned: LearnedBuckets) -> None:
     for r in range(R):
         for bucket in (0, 17):

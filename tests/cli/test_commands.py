@@ -116,7 +116,7 @@ def test_buckets_of_labels_that_are_alike(xmach: Run, small_file: Path, tmp_path
     assert json.loads(xmach("inspect", tmp_path / "a", "--json").stdout)["bucketing"] == "mixed"
     assert json.loads(xmach("predict", tmp_path / "a", small_file, "--k", 1).stdout.splitlines()[0])["labels"]
     refused = xmach("train", small_file, "--model", tmp_path / "a", *SMALL, code=3).stderr
-    assert "bucketing: None here, mixed there" in refused
+    assert "bucketing: random here, mixed there" in refused
 
 
 def test_validation_chooses_the_estimator(xmach: Run, small_file: Path, tmp_path: Path) -> None:

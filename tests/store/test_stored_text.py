@@ -81,15 +81,15 @@ def test_going_on_with_another_vocabulary_is_refused(saved: Path) -> None:
 def test_only_what_differs_between_plans_is_told(saved: Path) -> None:
     plan, text = ModelStore(saved).plan(), HashedText(300)
     hashed = replace(plan, features=text.to_dict())
-    assert hashed.differences(plan.to_dict()) == ["features: hashed-text here, vocabulary-text there"]
+    assert hashed.differences(plan) == ["features: hashed-text here, vocabulary-text there"]
     ones = replace(plan, features=replace(text, binary=True).to_dict())
-    assert ones.differences(hashed.to_dict()) == ["features binary: True here, None there"]
-    assert hashed.differences(ones.to_dict()) == ["features binary: None here, True there"]
-    assert replace(plan, features=None).differences(replace(plan, seed=1).to_dict()) == [
+    assert ones.differences(hashed) == ["features binary: True here, None there"]
+    assert hashed.differences(ones) == ["features binary: None here, True there"]
+    assert replace(plan, features=None).differences(replace(plan, seed=1)) == [
         f"features: None here, {plan.features} there",
         "seed: 0 here, 1 there",
     ]
-    assert plan.differences(ModelStore(saved).plan().to_dict()) == []
+    assert plan.differences(ModelStore(saved).plan()) == []
 
 
 def test_a_row_with_fewer_candidates_has_no_name_in_their_place(saved: Path) -> None:

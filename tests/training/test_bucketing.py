@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import made_up
 
 from xmach import MACHClassifier, load
-from xmach.buckets import LearnedBuckets, UniversalHashes
+from xmach.buckets import LearnedBuckets, UniversalHashes, signs
 from xmach.data import Dataset
 from xmach.decoding import Decoder
 from xmach.errors import ModelCorrupt, NotEnoughMemory, ParameterError, PlanMismatch
@@ -20,10 +20,11 @@ from xmach.features import fit_scaler
 from xmach.learners import NetworkSettings
 from xmach.store import ModelStore
 from xmach.store.index import build_index
+from xmach.store.tensors import read_tensors, write_tensors
 from xmach.training import Job, plan_training, train
 from xmach.training import run as run_module
 from xmach.training.bucketing import clustered_repetitions, label_points, make_buckets
-from xmach.types import SparseRows, slice_rows
+from xmach.types import SparseRows
 
 
 def job_of(data: Dataset, bucketing: str = "mixed", epochs: int = 2) -> Job:
@@ -73,16 +74,12 @@ def test_points_are_projected_sums_of_scaled_rows(small_data: Dataset, dense: bo
     data = Dataset(full if dense else rows, small_data.labels, weights=weights)
     scaler = fit_scaler(data.features, "l2")
     points = label_points(data, scaler, 0, 1)
-    unit = weights[:, None] * full / np.linalg.norm(full, axis=1, keepdims=True)
-    sums = np.stack([
-        sum(unit[i] / len(small_data.labels.row(i)[0]) for i in range(len(full)) if k in small_data.labels.row(i)[0])
-        for k in range(small_data.n_labels)
-    ])  # fmt: skip
-    assert points.shape == (small_data.n_labels, 64)
-    cosines = np.sum(points * points, axis=1) / 64 / np.sum(sums * sums, axis=1)
-    assert np.median(np.abs(cosines - 1)) < 0.3  # a projection keeps lengths, about
-    other = slice_rows(data.features, 0, 10)
-    assert other.shape[0] == 10  # the rows themselves are as they were
+    unit = (weights / weights.mean())[:, None] * full / np.linalg.norm(full, axis=1, keepdims=True)
+    sums = np.zeros((small_data.n_labels, rows.n_columns))
+    for i in range(len(full)):
+        own = small_data.labels.row(i)[0]
+        sums[own] += unit[i] / len(own)
+    np.testing.assert_allclose(points, sums @ signs(rows.n_columns, 0, 1), rtol=1e-3, atol=1e-4)
 
 
 def test_random_buckets_are_the_hashes_themselves(small_data: Dataset) -> None:
@@ -95,7 +92,7 @@ def test_random_buckets_are_the_hashes_themselves(small_data: Dataset) -> None:
 def test_what_would_not_fit_is_refused_before_it_begins(small_data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "available_bytes", lambda: 20_000)
     with pytest.raises(
-        NotEnoughMemory, match=r"making buckets of labels that are alike needs 26\.17 KiB .* take random"
+        NotEnoughMemory, match=r"making buckets of labels that are alike needs 28\.98 KiB .* take random"
     ):
         job_of(small_data)
 
@@ -176,6 +173,55 @@ def test_damaged_or_missing_buckets_are_refused(model: Path) -> None:
         load(model)
 
 
+def test_without_a_manifest_buckets_are_held_against_the_plan(model: Path) -> None:
+    (model / "manifest.json").unlink()
+    file = model / "buckets.safetensors"
+    tables, about = read_tensors(file, verify=True)
+    turned = {name: table[::-1] for name, table in tables.items()}
+    write_tensors(file, turned, {"format": about["format"]})  # sound in itself
+    with pytest.raises(ModelCorrupt, match="the buckets of repetition 1 are not those of the plan"):
+        load(model, allow_partial=True)
+    job = job_of(made_up())
+    with pytest.raises(ModelCorrupt, match="the buckets of repetition 1 are not those of the plan"):
+        ModelStore(model).begin(job.plan, job.data.label_counts(), None, job.scaler)
+    write_tensors(file, {"repetition.001": turned["repetition.001"]}, {"format": about["format"]})
+    with pytest.raises(ModelCorrupt, match="not the tables of the plan's repetitions"):
+        load(model, allow_partial=True)
+    write_tensors(file, {name: table[1:] for name, table in tables.items()}, {"format": about["format"]})
+    with pytest.raises(ModelCorrupt, match=r"buckets\.safetensors: the buckets of repetition 1 are no table of 30"):
+        load(model, allow_partial=True)
+
+
+@pytest.mark.parametrize(("n_buckets", "n_repetitions"), [(8, 1), (70_000, 2)], ids=["no table at all", "32 bits"])
+@pytest.mark.filterwarnings("ignore:n_buckets")
+def test_small_and_large(tmp_path: Path, n_buckets: int, n_repetitions: int) -> None:
+    X, y = np.eye(12, dtype=np.float32), np.arange(12)
+    fitted = MACHClassifier(n_buckets, n_repetitions, hidden=(), epochs=2, bucketing="mixed").fit(X, y)
+    fitted.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").top_k(X, 3).ids, fitted.top_k(X, 3).ids)
+
+
+def test_row_weights_count_by_their_shares(small_data: Dataset) -> None:
+    scaler, draw = fit_scaler(small_data.features), np.random.default_rng(0)
+    weights = draw.uniform(0.5, 2, small_data.n_rows)
+    tables = []
+    for scale in (1.0, 2.0**70, 2.0**-70):  # squares of which float32 does not have
+        data = Dataset(small_data.features, small_data.labels, weights=(scale * weights).astype(np.float32))
+        buckets = make_buckets(UniversalHashes.draw(30, 8, 2, 1), "mixed", data, scaler, 1)
+        assert isinstance(buckets, LearnedBuckets)
+        tables.append(buckets.tables[1].tolist())
+    assert tables[0] == tables[1] == tables[2]
+
+
+def test_a_damaged_plan_says_so(model: Path) -> None:
+    (model / "plan.json").write_text('{"format": 4, "bucketing": "mixed"}')
+    job = job_of(made_up())
+    with pytest.raises(ModelCorrupt, match=r"plan\.json: the plan is damaged"):
+        ModelStore(model).begin(job.plan, job.data.label_counts(), None, job.scaler)
+    with pytest.raises(ModelCorrupt, match=r"plan\.json: the plan is damaged"):
+        ModelStore(model).present()
+
+
 def test_other_buckets_in_a_folder_are_another_plan(model: Path) -> None:
     data = made_up()
     for bucketing in ("random", "clustered"):
@@ -185,7 +231,7 @@ def test_other_buckets_in_a_folder_are_another_plan(model: Path) -> None:
     job = job_of(data)
     hashes = job.plan.hashes
     assert isinstance(hashes, LearnedBuckets)
-    hashes.tables[1][:2] = hashes.tables[1][1::-1]  # type: ignore[index]
+    hashes.tables[1][:] = (hashes.tables[1] + 1) % 8
     with pytest.raises(PlanMismatch, match="tables of buckets: made by another version"):
         ModelStore(model).begin(job.plan, data.label_counts(), None, job.scaler)
 

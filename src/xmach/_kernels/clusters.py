@@ -137,6 +137,22 @@ def _part(heights: FloatArray, order: Int32Array, first: int, last: int, cut: in
             return
 
 
+def add_to_labels_slow(
+    indptr: IntArray, labels: Int32Array, first: int, weights: FloatArray, rows: FloatArray, points: FloatArray
+) -> None:
+    """The twin of `add_to_labels`."""
+    for i in range(len(rows)):
+        own = labels[indptr[first + i] : indptr[first + i + 1]]
+        np.add.at(points, own, weights[i] * rows[i] / max(1, len(own)))
+
+
+def unit_points_slow(points: FloatArray, known: BoolArray) -> None:
+    """The twin of `unit_points`."""
+    lengths = np.linalg.norm(points.astype(np.float64), axis=1)
+    known[:] = lengths > 0
+    points[known] /= lengths[known, None]
+
+
 def balanced_clusters_slow(points: FloatArray, keys: AnyArray, n_clusters: int) -> IntArray:
     """The twin of `balanced_clusters`: sets are sorted instead of parted."""
     out = np.empty(len(points), np.int64)

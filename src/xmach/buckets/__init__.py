@@ -1,7 +1,5 @@
 """Labels to buckets: 2-universal hashes, tables of clusters, their signatures, the index that a decoder searches."""
 
-from typing import TypeAlias
-
 from xmach._kernels.index import Index
 from xmach.buckets.inverted import (
     Tables,
@@ -13,11 +11,9 @@ from xmach.buckets.inverted import (
     table_index,
     table_shapes,
 )
-from xmach.buckets.learned import WIDTH, LearnedBuckets, clustered, signs
+from xmach.buckets.learned import WIDTH, Buckets, LearnedBuckets, clustered, digest_of, signs
 from xmach.buckets.signatures import as_signatures, count_indistinguishable_pairs, indistinguishable_groups
 from xmach.buckets.universal import UniversalHashes
-
-Buckets: TypeAlias = UniversalHashes | LearnedBuckets
 
 __all__ = [
     "WIDTH",
@@ -31,6 +27,7 @@ __all__ = [
     "clustered",
     "computed",
     "count_indistinguishable_pairs",
+    "digest_of",
     "fill_tables",
     "indistinguishable_groups",
     "new_tables",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xmach._kernels.index import Index, fill_column, fill_signatures, members, sort_into_buckets
-from xmach.buckets.learned import LearnedBuckets
+from xmach.buckets.learned import Buckets, LearnedBuckets
 from xmach.buckets.universal import UniversalHashes
 from xmach.types import AnyArray, Int32Array, IntArray
 
@@ -31,7 +31,7 @@ class Tables(NamedTuple):
         return self.labels[repetition, start:stop]
 
 
-def table_shapes(hashes: UniversalHashes | LearnedBuckets) -> dict[str, tuple[tuple[int, int], np.dtype[Any]]]:
+def table_shapes(hashes: Buckets) -> dict[str, tuple[tuple[int, int], np.dtype[Any]]]:
     """Shape and type of each table, by its name."""
     n_labels, n_repetitions = hashes.n_labels, hashes.n_repetitions
     return {
@@ -58,7 +58,7 @@ def computed(hashes: UniversalHashes) -> Index:
     )
 
 
-def bucket_members(hashes: UniversalHashes | LearnedBuckets, repetition: int, bucket: int) -> Int32Array:
+def bucket_members(hashes: Buckets, repetition: int, bucket: int) -> Int32Array:
     """The labels of a bucket, by the hash alone: the time goes by their number, not by K; a table is looked through."""
     if isinstance(hashes, LearnedBuckets):
         if repetition in hashes.tables:
@@ -68,7 +68,7 @@ def bucket_members(hashes: UniversalHashes | LearnedBuckets, repetition: int, bu
     return np.sort(room[: members(computed(hashes), repetition, bucket, room)])
 
 
-def stored(hashes: UniversalHashes | LearnedBuckets, tables: Tables) -> Index:
+def stored(hashes: Buckets, tables: Tables) -> Index:
     """The index of hashes with their tables."""
     if isinstance(hashes, LearnedBuckets):  # of which no arithmetic knows the buckets
         nothing = np.zeros(hashes.n_repetitions, np.int64)
@@ -76,13 +76,13 @@ def stored(hashes: UniversalHashes | LearnedBuckets, tables: Tables) -> Index:
     return computed(hashes)._replace(**tables._asdict())
 
 
-def new_tables(hashes: UniversalHashes | LearnedBuckets) -> Tables:
+def new_tables(hashes: Buckets) -> Tables:
     """Room for the tables of hashes, in memory."""
     return Tables(**{name: np.empty(shape, dtype) for name, (shape, dtype) in table_shapes(hashes).items()})
 
 
 def fill_tables(
-    hashes: UniversalHashes | LearnedBuckets,
+    hashes: Buckets,
     tables: Tables,
     threads: int = 1,
     tell: Callable[[int, int], None] | None = None,

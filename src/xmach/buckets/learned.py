@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +23,7 @@ class LearnedBuckets:
 
     hashes: UniversalHashes  # of all R; they answer where there is no table
     tables: Mapping[int, AnyArray]  # by repetition: (K,) buckets
+    digests: Mapping[int, str] = field(default_factory=dict)  # SHA-256 of the tables, as far as it is known already
 
     def __post_init__(self) -> None:
         for r, table in self.tables.items():
@@ -46,23 +46,29 @@ class LearnedBuckets:
         return self.hashes.n_repetitions
 
     @property
+    def prime(self) -> int:
+        """Of the hashes."""
+        return self.hashes.prime
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The smallest unsigned integer type that holds a bucket."""
         return self.hashes.dtype
 
-    def table(self, repetition: int) -> AnyArray:
-        """The (K,) buckets of a repetition; empty where the hash knows them."""
-        return self.tables.get(repetition, self.hashes.table(repetition))
-
     def rule(self, repetition: int) -> tuple[AnyArray, int, int, int, int]:
-        """(table, a, b, p, B): how a kernel finds the bucket of a label."""
-        return self.table(repetition), *self.hashes.rule(repetition)[1:]
+        """(table, a, b, p, B): how a kernel finds the bucket of a label; by the hash where the table is empty."""
+        rule = self.hashes.rule(repetition)
+        return self.tables.get(repetition, rule[0]), *rule[1:]
 
     def buckets(self, ids: AnyArray, repetition: int) -> IntArray:
         """The buckets of the given label ids in one repetition."""
         if repetition not in self.tables:
             return self.hashes.buckets(ids, repetition)
-        return self.tables[repetition][ids].astype(np.int64)
+        labels = np.asarray(ids)
+        if labels.size and (labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= self.n_labels):
+            raise InputError(f"label ids must be whole numbers from 0 to {self.n_labels - 1}")
+        found: IntArray = self.tables[repetition][labels].astype(np.int64)
+        return found
 
     def signatures(self) -> AnyArray:
         """The (K, R) table of buckets."""
@@ -82,11 +88,16 @@ class LearnedBuckets:
 
     def to_dict(self) -> dict[str, Any]:
         """The hashes as plain numbers, and which repetitions have a table, with a digest of each."""
-        return self.hashes.to_dict() | {"tables": self._digests}
+        digests = {str(r): self.digests.get(r) or digest_of(table) for r, table in self.tables.items()}
+        return self.hashes.to_dict() | {"tables": digests}
 
-    @cached_property
-    def _digests(self) -> dict[str, str]:
-        return {str(r): hashlib.sha256(np.ascontiguousarray(t).data).hexdigest() for r, t in self.tables.items()}
+
+Buckets: TypeAlias = UniversalHashes | LearnedBuckets
+
+
+def digest_of(table: AnyArray) -> str:
+    """The SHA-256 of a table."""
+    return hashlib.sha256(np.ascontiguousarray(table).data).hexdigest()
 
 
 def signs(n_features: int, seed: int, repetition: int) -> FloatArray:
@@ -101,7 +112,7 @@ def clustered(points: FloatArray, hashes: UniversalHashes, seed: int, repetition
 
     `points` is (K, WIDTH) and becomes of unit length. Labels without a point (all zero) have no row to learn from.
     """
-    table = hashes.buckets(np.arange(hashes.n_labels), repetition).astype(hashes.table(repetition).dtype)
+    table = hashes.buckets(np.arange(hashes.n_labels), repetition).astype(hashes.rule(repetition)[0].dtype)
     has_point = np.empty(len(points), np.bool_)
     unit_points(points, has_point)
     known = np.flatnonzero(has_point)

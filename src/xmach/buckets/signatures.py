@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from xmach.buckets.learned import LearnedBuckets
+from xmach.buckets.learned import Buckets, LearnedBuckets
 from xmach.buckets.universal import UniversalHashes
 from xmach.errors import InputError
 from xmach.types import AnyArray, IntArray
 
 
-def as_signatures(hashes: UniversalHashes | LearnedBuckets | AnyArray) -> AnyArray:
+def as_signatures(hashes: Buckets | AnyArray) -> AnyArray:
     """The (K, R) table of buckets of hashes, or the table itself, checked and contiguous."""
     if isinstance(hashes, UniversalHashes | LearnedBuckets):
         return hashes.signatures()

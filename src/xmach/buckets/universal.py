@@ -120,13 +120,10 @@ class UniversalHashes:
                 table[start:stop, r] = self.buckets(ids, r)
         return table
 
-    def table(self, repetition: int) -> AnyArray:
-        """An empty array: `LearnedBuckets` has tables, a hash needs none."""
-        return np.empty(0, np.uint16 if self.n_buckets <= 2**16 else np.uint32)
-
     def rule(self, repetition: int) -> tuple[AnyArray, int, int, int, int]:
-        """(table, a, b, p, B): how a kernel finds the bucket of a label."""
-        return self.table(repetition), self.a[repetition], self.b[repetition], self.prime, self.n_buckets
+        """(table, a, b, p, B): how a kernel finds the bucket of a label; a hash needs no table, it is empty."""
+        none = np.empty(0, np.uint16 if self.n_buckets <= 2**16 else np.uint32)
+        return none, self.a[repetition], self.b[repetition], self.prime, self.n_buckets
 
     def subset(self, repetitions: Sequence[int]) -> UniversalHashes:
         """Those of some repetitions only, numbered anew."""

@@ -21,7 +21,6 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
     store = ModelStore(model)
     plan, present, manifest = store.plan(), store.present(), store.manifest()
     hashes = plan.hashes
-    prime = (hashes.hashes if isinstance(hashes, LearnedBuckets) else hashes).prime
     each = network_parameters(plan.n_features, plan.settings.hidden, plan.hashes.n_buckets)
     size, tables = _bytes_beside(model, FOLDER)
     facts: dict[str, Any] = {
@@ -38,7 +37,7 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
         "scaling": plan.scaling,
         "seed": plan.seed,
         "bucketing": plan.bucketing,
-        "prime": prime,
+        "prime": hashes.prime,
         "estimator": None if manifest is None else manifest["estimator"],
         "parameters": each * plan.hashes.n_repetitions,
         "bytes": size,
@@ -54,7 +53,9 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
     learned = (
         f"; clusters of like labels in {len(hashes.tables)} repetitions" if isinstance(hashes, LearnedBuckets) else ""
     )
-    typer.echo(f"buckets       {facts['buckets']:,}, hash ((a x + b) mod {prime}) mod {hashes.n_buckets}{learned}")
+    typer.echo(
+        f"buckets       {hashes.n_buckets:,}, hash ((a x + b) mod {hashes.prime}) mod {hashes.n_buckets}{learned}"
+    )
     typer.echo(
         f"repetitions   {len(present)} of {plan.hashes.n_repetitions} there{'' if manifest else ', no manifest yet'}"
     )

@@ -21,7 +21,7 @@ from xmach.evaluation import settle
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
 from xmach.features import fit_scaler
 from xmach.parameters import whole
-from xmach.planning import DataSize, Shape, human_bytes, parse_bytes, training_bytes, usable_cores
+from xmach.planning import DataSize, Shape, clustering_bytes, human_bytes, parse_bytes, training_bytes, usable_cores
 from xmach.store import ModelStore, load
 from xmach.training import Job, plan_training, train, workers_within
 from xmach.training.plan import RANDOM
@@ -66,6 +66,7 @@ class Run:
         recipe.say_preset(data)
         if recipe.buckets > data.n_labels:
             say(f"warning: {recipe.buckets} buckets are more than the {data.n_labels} labels: hashing saves nothing")
+        self._check_buckets(data)
         scaler = fit_scaler(data.features, recipe.scaling)
         with _bucket_meter(recipe.bucketing, data.n_labels) as tell:
             job = plan_training(
@@ -84,6 +85,12 @@ class Run:
             executor = choose_executor(self.executor, workers, len(missing))
             train_repetitions(job, missing, executor, store)
         return finish(store, job, recipe.estimator) | {"trained": len(missing)}
+
+    def _check_buckets(self, data: Dataset) -> None:
+        """Refuse a budget that making tables of buckets would exceed."""
+        needed = 0 if self.recipe.bucketing == RANDOM else clustering_bytes(data.n_labels, data.n_features)
+        if self.memory is not None and self.memory < needed:
+            raise ParameterError(f"--memory: making buckets of labels that are alike takes {human_bytes(needed)}")
 
     def _workers(self, job: Job, tasks: int) -> int:
         """The processes asked for, or as many of them as the memory allows."""

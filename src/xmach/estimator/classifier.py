@@ -51,7 +51,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     bucketing : "random", "mixed" or "clustered"
         `random`: by the hashes, as in the paper. `clustered`: labels whose rows are alike share a bucket, which is
         easier to learn where labels have few rows and finds more of the right labels among the first 100, but tells
-        them apart less well; `mixed`: every second repetition. Either keeps 2 bytes a label and such repetition.
+        them apart less well; `mixed`: every second repetition. Either keeps tables of K x R buckets.
     hidden : tuple of int
         Widths of the hidden layers; `()` is logistic regression.
     loss : "auto", "softmax" or "bce"

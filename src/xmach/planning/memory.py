@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, inf
 
+from xmach.buckets import WIDTH
 from xmach.errors import ParameterError
 from xmach.parameters import real, whole
 from xmach.planning.machine import usable_cores
@@ -31,8 +32,6 @@ TOKEN_BYTES, HELD_TOKENS, DISTINCT_SHARE = 80, 1 << 22, 0.05
 LEARNING_BYTES = 144 * HELD_TOKENS  # three full tables of 32 bytes a token, and one that is made anew
 WRITER_BYTES = 38 * 2**20  # PyArrow's writers of answers, with pandas, which it imports where it is installed
 DECODER_BYTES = 8 * 2**20  # the kernels that predicting has beyond those of training
-TABLE_CELL_BYTES = 2  # a label's bucket in a table that was made of the rows; 4 beyond 65,536 buckets
-POINT_WIDTH = 64  # numbers that stand for a label while it is put into one
 RETAINED_BYTES = 20 * 2**20  # what the C library has not given back when training is over
 
 ADAM_COPIES = 3  # a parameter and its two moments
@@ -143,12 +142,13 @@ def training_memory(
     pool = workers > 1 if pool is None else pool
     parent = LIBRARY_BYTES + PARENT_BYTES + SOURCE_BYTES[data.source] + (POOL_BYTES if pool else 0)
     learning = parent + data.learning_bytes
-    parent += data.vocabulary_bytes + shape.n_tables * TABLE_CELL_BYTES * shape.n_labels
+    table = (2 if shape.n_buckets <= 2**16 else 4) * shape.n_labels if shape.n_tables else 0
+    parent += data.vocabulary_bytes + shape.n_tables * table
     mapped = data.mapped_bytes(shape.n_features)
     return TrainingMemory(
         workers=workers,
         parent=parent,
-        worker=WORKER_BYTES if pool else 0,
+        worker=WORKER_BYTES + table if pool else 0,
         data=mapped,
         state=ADAM_COPIES * shape.repetition_bytes,
         step=_step_bytes(shape, data, batch),
@@ -246,5 +246,6 @@ def _preparing_bytes(shape: Shape, data: DataSize) -> int:
 
 
 def clustering_bytes(n_labels: int, n_features: int) -> int:
-    """What making a table of buckets takes: a projection, a point a label and its copy, order, height, key and hash."""
-    return FLOAT_BYTES * POINT_WIDTH * (n_features + 2 * n_labels) + 40 * n_labels
+    """What making a table of buckets takes: a projection and its bits; a point a label and its copy, order, height, key
+    and hash."""
+    return FLOAT_BYTES * WIDTH * (n_features + 2 * n_labels) + (WIDTH + 8) * n_features + 40 * n_labels

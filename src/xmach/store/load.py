@@ -35,6 +35,8 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
     if verify:
         store.verify(present)
     apart = verify and manifest is None  # no manifest that could vouch for the files
+    if apart:
+        store.check_tables()
     models, first_layers = zip(*(store.mapped_model(r, verify=apart) for r in present), strict=True)
     return Predictor(
         models=models,

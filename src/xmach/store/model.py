@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from xmach.buckets import LearnedBuckets
+from xmach.buckets import LearnedBuckets, digest_of
 from xmach.data import LabelCounts
 from xmach.errors import InputError, ModelCorrupt, ModelFormatUnsupported, ModelMissing, NotStorable, PlanMismatch
 from xmach.features import Scaler, stored_text
@@ -63,15 +63,20 @@ class ModelStore:
             number = _format_number(plan, label_counts)
             write_json(self.folder / PLAN, {"format": number, **plan.to_dict()}, exclusive=True)
         except FileExistsError:
-            differences = plan.differences(self._json(PLAN))
+            differences = plan.differences(self._bare_plan())
+            if not differences and self._digests() != _digests_of(plan):
+                differences = ["the tables of buckets: made by another version of xmach or kind of processor"]
             if differences:
                 raise PlanMismatch(
                     f"{self.folder} holds a model of another plan ({'; '.join(differences)}); "
                     "repeat its arguments to go on with it, or choose another folder"
                 ) from None
-        if isinstance(plan.hashes, LearnedBuckets) and not (self.folder / BUCKETS).exists():
-            tables = {f"{_TABLE}{r:03d}": table for r, table in plan.hashes.tables.items()}
-            write_tensors(self.folder / BUCKETS, tables, {"format": self._format})
+        if isinstance(plan.hashes, LearnedBuckets):
+            if (self.folder / BUCKETS).exists():
+                self.check_tables()
+            else:
+                tables = {f"{_TABLE}{r:03d}": table for r, table in plan.hashes.tables.items()}
+                write_tensors(self.folder / BUCKETS, tables, {"format": self._format})
         if label_names is not None and not (self.folder / LABELS).exists():
             write_names(self.folder / LABELS, label_names)
         if scaler.idf is not None and not (self.folder / IDF).exists():
@@ -89,25 +94,38 @@ class ModelStore:
 
     def plan(self) -> Plan:
         """The plan of the model."""
-        values = self._json(PLAN)
-        tables = self._tables(values)
+        bare, digests = self._bare_plan(), self._digests()
+        if not digests:
+            return bare
+        path = self.folder / BUCKETS
+        if not path.exists():
+            raise ModelCorrupt(f"{path}: the plan has tables of buckets, but this file is not there")
+        arrays, _ = read_tensors(path, verify=False)
+        if set(arrays) != {f"{_TABLE}{r:03d}" for r in digests}:
+            raise ModelCorrupt(f"{path}: these are not the tables of the plan's repetitions")
         try:
-            return Plan.from_dict(values, tables)
+            return bare.with_tables({r: arrays[f"{_TABLE}{r:03d}"] for r in digests}, digests)
+        except InputError as error:
+            raise ModelCorrupt(f"{path}: {error}") from None
+
+    def check_tables(self) -> None:
+        """Refuse tables of buckets that are not those of the plan."""
+        hashes = self.plan().hashes
+        for r, table in hashes.tables.items() if isinstance(hashes, LearnedBuckets) else ():
+            if digest_of(table) != self._digests()[r]:
+                raise ModelCorrupt(f"{self.folder / BUCKETS}: the buckets of repetition {r} are not those of the plan")
+
+    def _bare_plan(self) -> Plan:
+        """The plan without its tables of buckets."""
+        values = self._json(PLAN)
+        try:
+            return Plan.from_dict(values)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelCorrupt(f"{self.folder / PLAN}: the plan is damaged ({error!r})") from None
 
-    def _tables(self, plan: dict[str, Any]) -> dict[int, AnyArray]:
-        """The tables of buckets that a plan has, memory-mapped."""
-        if "bucketing" not in plan:
-            return {}
-        if not (self.folder / BUCKETS).exists():
-            raise ModelCorrupt(f"{self.folder / BUCKETS}: the plan has tables of buckets, but this file is not there")
-        arrays, _ = read_tensors(self.folder / BUCKETS, verify=False)
-        return {int(name.removeprefix(_TABLE)): table for name, table in arrays.items()}
-
-    @property
-    def _n_repetitions(self) -> int:
-        return int(self._json(PLAN)["n_repetitions"])
+    def _digests(self) -> dict[int, str]:
+        """Of the plan's tables of buckets, by repetition; none where it has none."""
+        return {int(r): digest for r, digest in self._json(PLAN)["hashes"].get("tables", {}).items()}
 
     # --- repetitions: the Sink that training writes to
 
@@ -121,7 +139,7 @@ class ModelStore:
 
     def present(self) -> list[int]:
         """The repetitions that are there."""
-        return [r for r in range(self._n_repetitions) if self.has(r)]
+        return [r for r in range(self._bare_plan().hashes.n_repetitions) if self.has(r)]
 
     def put(self, repetition: int, model: BucketModel, history: list[dict[str, float]]) -> None:
         """Store a finished repetition and remove its checkpoint."""
@@ -219,7 +237,8 @@ class ModelStore:
     def verify(self, present: list[int]) -> None:
         """Check every file that the manifest lists, of the repetitions only those present, against its SHA-256."""
         manifest = self.manifest() or {"files": {}}
-        absent = {self.path(r).name for r in range(self._n_repetitions)} - {self.path(r).name for r in present}
+        every = range(self._bare_plan().hashes.n_repetitions)
+        absent = {self.path(r).name for r in every if r not in present}
         for name, expected in manifest["files"].items():
             path = self.folder / name
             if name in absent:
@@ -299,6 +318,10 @@ class ModelStore:
             known = ", ".join(map(str, FORMATS))
             raise ModelFormatUnsupported(f"{path}: format {number}; this version of xmach reads formats {known}")
         return values
+
+
+def _digests_of(plan: Plan) -> dict[int, str]:
+    return {int(r): digest for r, digest in plan.to_dict()["hashes"].get("tables", {}).items()}
 
 
 def _format_number(plan: Plan, label_counts: LabelCounts) -> int:

@@ -20,7 +20,8 @@ from xmach.store.atomic import temporary_beside, write_atomically
 from xmach.store.pages import Region
 from xmach.types import AnyArray
 
-_DTYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64, "I32": np.int32, "U8": np.uint8, "U16": np.uint16}
+_DTYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64, "I32": np.int32}
+_DTYPES |= {"U8": np.uint8, "U16": np.uint16, "U32": np.uint32}
 _KEY = "xmach"  # one metadata key: with more, safetensors writes them in no fixed order
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from xmach._kernels.clusters import add_to_labels
 from xmach.buckets import WIDTH, Buckets, LearnedBuckets, UniversalHashes, clustered, signs
@@ -57,11 +58,22 @@ def make_buckets(
 
 
 def label_points(data: Dataset, scaler: Scaler, seed: int, repetition: int) -> FloatArray:
-    """(K, WIDTH): the sum of each label's rows, scaled and randomly projected; a row is shared among its labels."""
+    """(K, WIDTH): the sum of each label's rows, scaled and randomly projected; a row's labels have equal shares of it.
+
+    Not shares by how often each was seen: what a label is like should not be told by one heavy row.
+    """
     points = np.zeros((data.n_labels, WIDTH), np.float32)
     projection, none = signs(data.n_features, seed, repetition), np.zeros(WIDTH, np.float32)
-    for start, stop in row_batches(data.n_rows, _ROWS):
-        rows = first_layer(scaler.apply(slice_rows(data.features, start, stop)), projection, none)
-        weights = np.ones(stop - start, np.float32) if data.weights is None else data.weights[start:stop]
-        add_to_labels(data.labels.indptr, data.labels.indices, start, weights, rows, points)
+    every = mean_one(data.weights, data.n_rows)
+    with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):  # as repetitions are trained
+        for start, stop in row_batches(data.n_rows, _ROWS):
+            rows = first_layer(scaler.apply(slice_rows(data.features, start, stop)), projection, none)
+            add_to_labels(data.labels.indptr, data.labels.indices, start, every[start:stop], rows, points)
     return points
+
+
+def mean_one(weights: FloatArray | None, n_rows: int) -> FloatArray:
+    """Row weights of mean 1: what is added up by them, and a network's rate, keep their scale."""
+    if weights is None:
+        return np.ones(n_rows, np.float32)
+    return np.asarray(weights / np.mean(weights, dtype=np.float64), np.float32)

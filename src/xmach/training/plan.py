@@ -55,11 +55,10 @@ class Plan:
         }
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], tables: Mapping[int, AnyArray] | None = None) -> Plan:
-        """The inverse of `to_dict`, given the tables of buckets where it has any."""
-        hashes = UniversalHashes.from_dict(values["hashes"])
+    def from_dict(cls, values: dict[str, Any]) -> Plan:
+        """The inverse of `to_dict`, but for tables of buckets, which `with_tables` adds."""
         return cls(
-            hashes=LearnedBuckets(hashes, tables) if tables else hashes,
+            hashes=UniversalHashes.from_dict(values["hashes"]),
             n_features=int(values["n_features"]),
             settings=NetworkSettings.from_dict(values["network"]),
             scaling=str(values["scaling"]),
@@ -74,17 +73,18 @@ class Plan:
             bucketing=str(values.get("bucketing", RANDOM)),
         )
 
+    def with_tables(self, tables: Mapping[int, AnyArray], digests: Mapping[int, str]) -> Plan:
+        """The plan with tables of buckets; their digests are taken as they are."""
+        assert isinstance(self.hashes, UniversalHashes)
+        return replace(self, hashes=LearnedBuckets(self.hashes, tables, digests))
+
     def of_repetition(self, repetition: int) -> Plan:
         """The plan without tables that one repetition does not need: it travels to a worker."""
         return replace(self, hashes=self.hashes.only(repetition))
 
-    def differences(self, other: dict[str, Any]) -> list[str]:
-        """What differs between this plan and the values of another, in words."""
-        mine = self.to_dict()
-        told = _told(_flat(mine), _flat(other))
-        if not told and mine["hashes"] != other["hashes"]:
-            told = ["the tables of buckets: made by another version or kind of processor"]
-        return told
+    def differences(self, other: Plan) -> list[str]:
+        """What differs between this plan and another, in words; of tables of buckets nothing."""
+        return _told(_flat(self.to_dict()), _flat(other.to_dict()))
 
 
 def _told(mine: dict[str, Any], theirs: dict[str, Any], of: str = "") -> list[str]:
@@ -103,5 +103,5 @@ def _told(mine: dict[str, Any], theirs: dict[str, Any], of: str = "") -> list[st
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     """One level of names; the drawn hashes are left out, as they follow from the rest."""
-    flat = {name: value for name, value in values.items() if name not in ("network", "hashes", "format")}
-    return {**flat, **values["network"]}
+    flat = {name: value for name, value in values.items() if name not in ("network", "hashes")}
+    return {"bucketing": RANDOM, **flat, **values["network"]}
