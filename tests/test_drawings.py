@@ -15,7 +15,17 @@ from benchmarks.drawings import DRAWINGS, once
 from benchmarks.plots import Line, Panel
 
 # draw by themselves: what is not in their results, or several plots
-OWN = {"limits", "micro", "decoding", "home_depot", "shop-20k", "shop-200k", "shop-1m", "search-scale"}
+OWN = {
+    "limits",
+    "micro",
+    "decoding",
+    "home_depot",
+    "shop-20k",
+    "shop-200k",
+    "shop-200k-first",
+    "shop-1m",
+    "search-scale",
+}
 RATIO = {"median": 2.0, "low": 1.5, "high": 3.0}
 PROCESS = {"imports": 0.7, "verification": 2.0, "opening": 0.01, "answer": 0.5, "private": 1, "ids": [[1]]}
 RESULTS: dict[str, Any] = {

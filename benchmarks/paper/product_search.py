@@ -68,6 +68,7 @@ HIDDEN: Mapping[str, Any] = {"hidden": (256,), "learning_rate": 5e-3}
 FAST: Mapping[str, Any] = {"hidden": (), "learning_rate": 5e-2, "batch_size": 1024}
 PARTS: Mapping[str, Any] = {**FAST, "title_parts": 2, "weights": "products"}
 MIXED: Mapping[str, Any] = {**PARTS, "bucketing": "mixed"}
+TUNED: Mapping[str, Any] = {"learning_rate": 5e-3, "title_parts": 2}
 
 EXPERIMENTS = {
     "home_depot": Experiment(
@@ -88,6 +89,7 @@ EXPERIMENTS = {
         [
             *BASELINES,
             *dssm(1, 5, 20),
+            *mach(16, 1000, 2, **MIXED),
             *mach(32, 1000, 2, **PARTS),
             *mach(32, 2000, 2, **PARTS),
             *mach(16, 1000, 1, **PARTS),
@@ -97,7 +99,18 @@ EXPERIMENTS = {
             *parabel((2,), (1000, 8000)),
         ],
     ),
-    "shop-200k": Experiment(
+    "shop-200k": Experiment(  # a shop that no setting was chosen on
+        "Another shop of 200,000 products, 500,000 queries and the titles; 50,000 queries of a later period",
+        ShopSource(200_000, 500_000, 50_000, seed=1),
+        [
+            *BASELINES,
+            *dssm(2, **TUNED),
+            *mach(8, 4000, 2, **MIXED),
+            *mach(8, 4000, 2, **PARTS),
+            *parabel((2,), (100,)),
+        ],
+    ),
+    "shop-200k-first": Experiment(
         "A shop of 200,000 products, 500,000 queries and the titles; 20,000 queries of a later period",
         ShopSource(200_000, 500_000, 20_000),
         [
