@@ -40,6 +40,9 @@ _STYLE: dict[Any, Any] = {  # Any: matplotlib types its keys as one long literal
 }
 
 
+_LEGEND = 105  # letters that fit beside each other under a plot
+
+
 @dataclass(frozen=True)
 class Panel:
     """Bars under headings: heading -> name of a bar -> what was measured; an empty heading is not drawn."""
@@ -114,7 +117,9 @@ def lines(
             place.xaxis.set_minor_locator(NullLocator())
         if from_zero and not log[1]:
             place.set_ylim(bottom=0)
-        drawn.legend(loc="outside lower center", ncols=min(4, len(series)))
+        longest = max((len(name) for name in series), default=1)
+        columns = max(1, min(4, len(series), _LEGEND // (longest + 6)))  # a line's sample takes the room of 6 letters
+        drawn.legend(loc="outside lower center", ncols=columns)
         drawn.suptitle(title, fontsize=10.5)
 
 
