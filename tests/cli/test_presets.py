@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.conftest import Run, made_up
 
-from xmach.cli.choices import PresetName
+from xmach.cli.choices import Bucketing, PresetName
 from xmach.cli.network import Recipe, recipe
 from xmach.data import Dataset, write_xmc
 from xmach.planning.presets import PRESETS
@@ -100,7 +100,7 @@ def test_each_preset_trains_on_a_small_file_of_its_format(xmach: Run, tmp_path: 
 
 
 def made(name: PresetName | None, buckets: int | None = None, epochs: int | None = None) -> Recipe:
-    return recipe(name, buckets, None, None, None, epochs, None, None, 0.0, 0.0, 0.0, None, None)
+    return recipe(name, buckets, None, None, None, epochs, None, None, 0.0, 0.0, 0.0, None, None, Bucketing.random)
 
 
 @pytest.mark.parametrize(
