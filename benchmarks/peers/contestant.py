@@ -1,7 +1,8 @@
 """One contestant in a process of its own: `python -m benchmarks.peers.contestant train|answer JOB.json`.
 
 Says what it did in the file that the job names: the processor's seconds of each part, and the most memory it had above
-what it had with its libraries and data loaded.
+what it had with its libraries and data loaded; once as a whole, and once without mapped files, whose pages the system
+may take back.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmarks.processes import PrivatePeak
 
 
 def main(verb: str, job_file: str) -> None:
@@ -28,6 +32,7 @@ class _Watch:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._before = 0
+        self._private: PrivatePeak | None = None
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
@@ -36,15 +41,18 @@ class _Watch:
         self.seconds[name] = time.process_time() - begun
 
     def begin(self) -> None:
-        from benchmarks.processes import forget_high_water, resident
+        from benchmarks.processes import PrivatePeak, forget_high_water, resident
 
         forget_high_water()
         self._before = resident()
+        self._private = PrivatePeak()
 
     def result(self) -> dict[str, Any]:
         from benchmarks.processes import high_water
 
-        return {"seconds": self.seconds, "memory": high_water() - self._before, "before": self._before}
+        assert self._private is not None  # `begin` was called
+        memory = {"memory": high_water() - self._before, "private": self._private.above(), "before": self._before}
+        return {"seconds": self.seconds, **memory}
 
 
 def _train(job: dict[str, Any], folder: Path, data: Path) -> dict[str, Any]:

@@ -6,7 +6,9 @@ hinge on either side, six random products for each purchase. Answers are exact n
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import torch
 from torch.nn.functional import normalize
 
 from benchmarks.peers.adapter import Settings
+from benchmarks.peers.hashing import hashed_rows
 from benchmarks.peers.search_data import Training
 from xmach.features import HashedText
 from xmach.types import FloatArray, IntArray, SparseRows, row_batches
@@ -25,7 +28,8 @@ _CELLS = 2**25  # cosines at a time: 128 MiB
 
 
 class Dssm:
-    """Settings: `epochs`, `learning_rate`, `batch_size`, `dimensions`, `n_features` (rows of the table), `seed`.
+    """Settings: `epochs`, `learning_rate`, `batch_size`, `dimensions`, `n_features` (rows of the table), `seed`;
+    `most_steps`, after which training ends whatever is left: for whoever wants to know the memory that it takes.
 
     The random products of a batch are drawn from as many products as it has purchases, six anew for each purchase:
     embedding six titles for every purchase would take four times as long, and learn from the same pairs on average.
@@ -47,7 +51,7 @@ class Dssm:
     def prepare(self, data: Training) -> None:
         """Hash the texts; a row's purchases become pairs."""
         texts, bought, _ = data.rows(self._settings.get("title_parts", 0), self._settings.get("seed", 0))
-        self._queries = self._text.transform(texts)
+        self._queries = hashed_rows(self._text, texts, self._folder)
         own = len(data.queries)
         self._titles = self._queries.slice(own, own + len(data.titles))  # titles are the rows after the queries
         self._pairs = np.repeat(np.arange(bought.n_rows), np.diff(bought.indptr)), bought.indices.astype(np.int64)
@@ -59,12 +63,14 @@ class Dssm:
         torch.manual_seed(settings.get("seed", 0))
         self._table = torch.nn.EmbeddingBag(self._text.n_features, settings.get("dimensions", 256), mode="mean")
         epochs, size = settings.get("epochs", 5), settings.get("batch_size", 1024)
+        left = settings.get("most_steps", sys.maxsize)
         adam = torch.optim.Adam(self._table.parameters(), settings.get("learning_rate", 2e-3), fused=True)
         total = epochs * -(-len(rows) // size)
         decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: max(0.0, 1.0 - step / total))
         for _ in range(epochs):
             order = draw.permutation(len(rows))
-            for start, stop in row_batches(len(order), size):
+            for start, stop in islice(row_batches(len(order), size), left):
+                left -= 1
                 batch = order[start:stop]
                 adam.zero_grad()
                 self._loss(self._queries.take(rows[batch]), products[batch], draw).backward()

@@ -108,6 +108,7 @@ def _row(contestant: Contestant, folder: Path, trained: dict[str, Any], answered
         | {f"answering: {name}": value for name, value in answered["seconds"].items()},
         "training seconds": seconds["prepare"] + seconds["train"] + seconds["save"],
         "training memory": trained["memory"],
+        "private training memory": trained["private"],
         "answering memory": answered["memory"],
         "parameters": parameters,
         "bytes": size,
@@ -148,7 +149,10 @@ def _run(verb: str, job: dict[str, Any], out: Path, limits: Limits) -> dict[str,
 
 def _code(peer: str) -> list[Path]:
     """The files that decide what a contestant answers and how it is measured."""
-    files = [ROOT / "benchmarks" / "peers" / f"{name}.py" for name in (peer, "contestant", "judging", "search_data")]
+    files = [
+        ROOT / "benchmarks" / "peers" / f"{name}.py"
+        for name in (peer, "contestant", "judging", "search_data", "hashing")
+    ]
     if peer == "mach":
         files += [path for room in _ROOMS for path in _sources(ROOT / "src" / "xmach" / room)]
     return files

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.adapter import Settings
+from benchmarks.peers.hashing import hashed_rows
 from benchmarks.peers.search_data import Training
 from xmach.data import Dataset
 from xmach.decoding.estimators import prepare_cells, rule_of
@@ -72,7 +73,7 @@ class Mach:
             "sessions": sessions,
             "log sessions": 1 + np.log(sessions),
         }[self._weights]
-        rows = Dataset(self._text.transform(texts), bought, weights=weights)
+        rows = Dataset(hashed_rows(self._text, texts, self._folder), bought, weights=weights)
         scaler = fit_scaler(rows.features)
         self._job = plan_training(
             rows, self._settings, self._n_buckets, self._n_repetitions, self._seed, scaler,

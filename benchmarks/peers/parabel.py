@@ -10,10 +10,13 @@ import numpy as np
 import omikuji
 
 from benchmarks.peers.adapter import Settings
+from benchmarks.peers.hashing import hashed_rows
 from benchmarks.peers.search_data import Training
-from xmach.data import Dataset, write_xmc
+from xmach.data.xmc_writer import xmc_header, xmc_text
 from xmach.features import HashedText, Scaler, fit_scaler
-from xmach.types import FloatArray, IntArray, SparseRows
+from xmach.types import FloatArray, IntArray, SparseRows, row_batches
+
+_LINES = 4096  # written at a time
 
 
 class Parabel:
@@ -34,14 +37,17 @@ class Parabel:
     def prepare(self, data: Training) -> None:
         """Write the file that omikuji reads, and let it read it; it refuses rows without features."""
         texts, bought, _ = data.rows()
-        features = self._text.transform(texts)
+        features = hashed_rows(self._text, texts, self._folder)
         kept = np.flatnonzero(np.diff(features.indptr))
         self._scaler = fit_scaler(features)
-        plain = SparseRows(bought.indptr, bought.indices, np.ones_like(bought.values), bought.n_columns)
-        scaled = self._scaler.apply(features)
-        assert isinstance(scaled, SparseRows)
-        write_xmc(Dataset(scaled.take(kept), plain.take(kept)), self._rows)
-        del features, scaled, plain, texts, bought
+        with self._rows.open("wb") as file:
+            file.write(xmc_header(len(kept), features.n_columns, bought.n_columns))
+            for start, stop in row_batches(len(kept), _LINES):
+                rows = kept[start:stop]
+                scaled = self._scaler.apply(features.take(rows))
+                assert isinstance(scaled, SparseRows)
+                file.write(xmc_text(scaled, bought.take(rows)))
+        del features, texts, bought
         self._pool = omikuji._ThreadPoolHandle(1)
         path = omikuji.ffi.new("char[]", str(self._rows).encode())
         data_set = omikuji.lib.load_omikuji_data_set(path, self._pool.ptr)

@@ -15,9 +15,10 @@ import numpy as np
 
 from benchmarks.peers.search_data import Questions, Training, sparse_rows, write
 from benchmarks.places import OUT, ROOT, data_folder
-from xmach.synthetic import Query, Shop, purchase_rows
-from xmach.types import SparseRows
+from xmach.synthetic import Period, QueryBlock, Shop
+from xmach.types import SparseRows, row_batches
 
+_TITLES = 1 << 18  # products whose titles are made at a time
 RELEVANT = 2.33  # judgements from here on play the purchases
 
 
@@ -41,16 +42,13 @@ class ShopSource:
     def make(self) -> tuple[Training, Questions]:
         """The product search; a text that came up in several chunks is a row in each."""
         shop = Shop(self.n_products, self.seed)
-        wanted = self.n_queries + (self.n_questions if self.held_out else 0)
-        queries = [query for chunk in shop.queries(wanted) for query in chunk]
+        titles = [title for start, stop in row_batches(shop.n_products, _TITLES) for title in shop.titles(start, stop)]
         if self.held_out:
-            queries, asked = queries[: self.n_queries], queries[self.n_queries :]
+            made = _queries(shop, self.n_queries + self.n_questions, "train")
+            learnt, asked = _part(made, 0, self.n_queries), _part(made, self.n_queries, len(made.queries))
         else:
-            asked = [query for chunk in shop.queries(self.n_questions, "test") for query in chunk]
-        seen = sparse_rows([dict.fromkeys(query.seen, 1.0) for query in asked], self.n_products)
-        training = Training(shop.titles(), *_columns(queries, self.n_products))
-        texts, bought, sessions = _columns(asked, self.n_products)
-        return training, Questions(texts, bought, seen, sessions)
+            learnt, asked = _queries(shop, self.n_queries, "train"), _queries(shop, self.n_questions, "test")
+        return Training(titles, learnt.queries, learnt.bought, learnt.sessions), asked
 
 
 @dataclass(frozen=True)
@@ -93,9 +91,34 @@ def digest_of(settings: Any, code: list[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _columns(queries: list[Query], n_products: int) -> tuple[list[str], SparseRows, Any]:
-    sessions = np.array([query.sessions for query in queries], np.float32)
-    return [query.text for query in queries], purchase_rows(queries, n_products), sessions
+def _queries(shop: Shop, n_queries: int, period: Period) -> Questions:
+    """The queries of a period: by blocks of arrays, as millions of queries one by one take gigabytes."""
+    texts: list[str] = []
+    bought, seen, sessions = [], [], []
+    for block in shop.blocks(n_queries, period):
+        texts += block.texts()
+        bought.append(block.labels(shop.n_products))
+        seen.append(_seen(block, shop.n_products))
+        sessions.append(block.sessions.astype(np.float32))
+    return Questions(texts, _joined(bought), _joined(seen), np.concatenate(sessions))
+
+
+def _part(made: Questions, start: int, stop: int) -> Questions:
+    bought, seen = made.bought.slice(start, stop), made.seen.slice(start, stop)
+    return Questions(made.queries[start:stop], bought, seen, made.sessions[start:stop])
+
+
+def _seen(block: QueryBlock, n_products: int) -> SparseRows:
+    row = np.repeat(np.arange(block.n_queries), np.diff(block.seen_first))
+    products = block.seen[np.lexsort((block.seen, row))].astype(np.int32)
+    return SparseRows(block.seen_first, products, np.ones(len(products), np.float32), n_products)
+
+
+def _joined(parts: list[SparseRows]) -> SparseRows:
+    """Rows of several blocks as one."""
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    columns, values = (np.concatenate([getattr(part, name) for part in parts]) for name in ("indices", "values"))
+    return SparseRows(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), columns, values, parts[0].n_columns)
 
 
 def _tsv(path: Path) -> Iterator[tuple[list[int], str]]:

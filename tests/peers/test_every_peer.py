@@ -103,3 +103,18 @@ def test_mach_answers_with_some_of_its_repetitions(training: Training, questions
         peer.open({"repetitions": repetitions})
         recalls[repetitions] = judge(questions, peer.top(questions.queries, 100))["unweighted"]["recall@10"]
     assert recalls[4] > recalls[1]
+
+
+def test_dssm_ends_after_so_many_steps(training: Training, tmp_path: Path) -> None:
+    if library_version("dssm") is None:
+        pytest.skip("torch comes with the `bench` extra")
+    tables = {}
+    for name, more in (("none", {"most_steps": 0}), ("two", {"most_steps": 2}), ("all", {})):
+        (tmp_path / name).mkdir()
+        peer = peer_class("dssm")(SETTINGS["dssm"] | {"epochs": 1} | more, tmp_path / name)
+        peer.prepare(training)
+        peer.train()
+        peer.save()
+        tables[name] = np.load(tmp_path / name / "table.npy")
+    learnt = {name: np.abs(table - tables["none"]).sum() for name, table in tables.items()}
+    assert 0 < learnt["two"] < learnt["all"]

@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from benchmarks.peers import harness
 from benchmarks.peers.harness import Contestant, Limits, contest
 from benchmarks.peers.sources import ShopSource
-from benchmarks.processes import Stopped, run_within
+from benchmarks.processes import PrivatePeak, Stopped, run_within
 
 GIB = 2**30
 HOARD = "import time; held = bytearray(10 * 2**20 * 40); time.sleep(60)"  # 400 MiB
@@ -106,6 +107,17 @@ def _runs(process: int) -> bool:
         return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except OSError:
         return False
+
+
+def test_private_memory_is_what_no_file_stands_behind(tmp_path: Path) -> None:
+    np.save(tmp_path / "mapped.npy", np.ones(40 * 2**17))  # 40 MiB
+    peak = PrivatePeak()
+    mapped = np.load(tmp_path / "mapped.npy", mmap_mode="r")
+    assert mapped.sum() == len(mapped)
+    held = np.ones(20 * 2**17)
+    time.sleep(0.5)
+    del held
+    assert 15 * 2**20 < peak.above() < 35 * 2**20
 
 
 def test_what_a_failing_command_said_is_kept() -> None:

@@ -145,12 +145,14 @@ def test_growth_stops_for_whoever_failed(elsewhere: Path, monkeypatch: pytest.Mo
     def answer(source: ShopSource, contestants: list[Contestant], limits: Limits) -> list[dict[str, Any]]:
         asked.append((source.n_products, [each.peer for each in contestants]))
         fails = {"dssm": 100, "parabel": 10}
+        measured = {"training memory": 9, "private training memory": 1, "answering memory": 2, "bytes": 3}
         return [
-            {"failed": "no"} if source.n_products >= fails.get(each.peer, 10**9) else {"training memory": 1}
+            {"failed": "no", "while": "training"} if source.n_products >= fails.get(each.peer, 10**9) else measured
             for each in contestants
         ]
 
     monkeypatch.setattr(search_scale, "contest", answer)
-    found = search_scale.grow((10, 100, 1000))
+    found = search_scale.grow((10, 100, 1000, 10_000_000))  # MACH is not asked with ten million
     assert asked == [(10, ["mach", "parabel", "dssm"]), (100, ["mach", "dssm"]), (1000, ["mach"])]
     assert [len(rows) for rows in found.values()] == [3, 1, 2]
+    assert found[search_scale.MACH][0] == {"products": 10, "training memory": 1, "answering memory": 2, "bytes": 3}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from benchmarks.peers import hashing
 from benchmarks.peers.search_data import Questions, Training, some_words, sparse_rows
 from benchmarks.peers.sources import HomeDepotSource, ShopSource, provide
 
+from xmach.features import HashedText
 from xmach.types import SparseRows
 
 
@@ -81,6 +84,14 @@ def test_home_depot_joins_queries_and_judgements(shared_data: Path) -> None:
     assert np.count_nonzero(np.diff(questions.seen.indptr)) > 1400
     fewer, held = HomeDepotSource(1000).make()
     assert fewer.queries + held.queries == training.queries
+
+
+def test_hashed_rows_lie_in_files_that_have_no_name(training: Training, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(hashing, "_TEXTS", 7)
+    text = HashedText(1000)
+    rows = hashing.hashed_rows(text, [*training.titles[:20], ""], tmp_path)
+    assert _equal(rows, text.transform([*training.titles[:20], ""]))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_mappings_become_rows() -> None:
