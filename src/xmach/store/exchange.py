@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from xmach.errors import PlanMismatch
-from xmach.store.model import PLAN, ModelStore
+from xmach.store.folder import PLAN
+from xmach.store.model import ModelStore
 
 
 @contextmanager

@@ -1,13 +1,7 @@
-"""A model folder: plan first, then repetitions in any order, manifest last.
-
-The format number is the least that knows all that is in the folder. Format 2 can leave out the counts of labels without
-a training row; format 3 can have a vocabulary, or hashed text whose values are ones; format 4
-can have tables of buckets.
-"""
+"""A model folder as training writes it: plan first, then repetitions in any order, manifest last."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,31 +9,35 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from xmach.buckets import LearnedBuckets, digest_of
+from xmach.buckets import LearnedBuckets
 from xmach.data import LabelCounts
-from xmach.errors import InputError, ModelCorrupt, ModelFormatUnsupported, ModelMissing, NotStorable, PlanMismatch
-from xmach.features import Scaler, stored_text
-from xmach.features.featurizers import is_plain, needs_arrays
+from xmach.errors import ModelCorrupt, NotStorable, PlanMismatch
+from xmach.features import Scaler
+from xmach.features.featurizers import is_plain
 from xmach.models import NetworkModel
 from xmach.store.atomic import remove_abandoned, sha256_of, write_json
-from xmach.store.names import StoredNames, write_names
+from xmach.store.folder import (
+    BUCKETS,
+    COUNTS,
+    IDF,
+    LABELS,
+    MANIFEST,
+    METRICS,
+    PLAN,
+    VOCABULARY,
+    ModelFolder,
+    table_name,
+)  # fmt: skip
+from xmach.store.names import write_names
 from xmach.store.pages import Region
 from xmach.store.tensors import map_tensors, read_tensors, write_tensors
 from xmach.training import Plan
 from xmach.types import AnyArray, BucketModel, TextRows
 
-FORMATS = (1, 2, 3, 4)
-PLAN, MANIFEST, LABELS, METRICS = "plan.json", "manifest.json", "labels.arrow", "metrics.json"
-COUNTS, BUCKETS = "label_counts.safetensors", "buckets.safetensors"
-_TABLE = "repetition."  # and its number: the name of a table
-IDF, VOCABULARY = "features/idf.safetensors", "features/vocabulary.safetensors"
-
 
 @dataclass(frozen=True)
-class ModelStore:
+class ModelStore(ModelFolder):
     """Reads and writes one model folder; picklable, and safe for several processes at once."""
-
-    folder: Path
 
     # --- the beginning: what every repetition shares
 
@@ -63,8 +61,8 @@ class ModelStore:
             number = _format_number(plan, label_counts)
             write_json(self.folder / PLAN, {"format": number, **plan.to_dict()}, exclusive=True)
         except FileExistsError:
-            differences = plan.differences(self._bare_plan())
-            if not differences and self._digests() != _digests_of(plan):
+            differences = plan.differences(self.bare_plan())
+            if not differences and self.digests() != _digests_of(plan):
                 differences = ["the tables of buckets: made by another version of xmach or kind of processor"]
             if differences:
                 raise PlanMismatch(
@@ -75,57 +73,22 @@ class ModelStore:
             if (self.folder / BUCKETS).exists():
                 self.check_tables()
             else:
-                tables = {f"{_TABLE}{r:03d}": table for r, table in plan.hashes.tables.items()}
-                write_tensors(self.folder / BUCKETS, tables, {"format": self._format})
+                tables = {table_name(r): table for r, table in plan.hashes.tables.items()}
+                write_tensors(self.folder / BUCKETS, tables, {"format": self.format_number})
         if label_names is not None and not (self.folder / LABELS).exists():
             write_names(self.folder / LABELS, label_names)
         if scaler.idf is not None and not (self.folder / IDF).exists():
-            write_tensors(self.folder / IDF, {"idf": scaler.idf}, {"format": self._format})
+            write_tensors(self.folder / IDF, {"idf": scaler.idf}, {"format": self.format_number})
         if text is not None and text.arrays() and not (self.folder / VOCABULARY).exists():
-            write_tensors(self.folder / VOCABULARY, text.arrays(), {"format": self._format})
+            write_tensors(self.folder / VOCABULARY, text.arrays(), {"format": self.format_number})
         if not (self.folder / COUNTS).exists():
             arrays = {"label_counts": label_counts.counts}
             arrays |= {} if label_counts.ids is None else {"label_ids": label_counts.ids}
-            write_tensors(self.folder / COUNTS, arrays, {"format": self._format})
+            write_tensors(self.folder / COUNTS, arrays, {"format": self.format_number})
 
     def is_free(self) -> bool:
         """Whether the folder is empty, but for what a writer killed in its first moment left."""
         return self.folder.is_dir() and all(path.suffix == ".part" for path in self.folder.iterdir())
-
-    def plan(self) -> Plan:
-        """The plan of the model."""
-        bare, digests = self._bare_plan(), self._digests()
-        if not digests:
-            return bare
-        path = self.folder / BUCKETS
-        if not path.exists():
-            raise ModelCorrupt(f"{path}: the plan has tables of buckets, but this file is not there")
-        arrays, _ = read_tensors(path, verify=False)
-        if set(arrays) != {f"{_TABLE}{r:03d}" for r in digests}:
-            raise ModelCorrupt(f"{path}: these are not the tables of the plan's repetitions")
-        try:
-            return bare.with_tables({r: arrays[f"{_TABLE}{r:03d}"] for r in digests}, digests)
-        except InputError as error:
-            raise ModelCorrupt(f"{path}: {error}") from None
-
-    def check_tables(self) -> None:
-        """Refuse tables of buckets that are not those of the plan."""
-        hashes = self.plan().hashes
-        for r, table in hashes.tables.items() if isinstance(hashes, LearnedBuckets) else ():
-            if digest_of(table) != self._digests()[r]:
-                raise ModelCorrupt(f"{self.folder / BUCKETS}: the buckets of repetition {r} are not those of the plan")
-
-    def _bare_plan(self) -> Plan:
-        """The plan without its tables of buckets."""
-        values = self._json(PLAN)
-        try:
-            return Plan.from_dict(values)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelCorrupt(f"{self.folder / PLAN}: the plan is damaged ({error!r})") from None
-
-    def _digests(self) -> dict[int, str]:
-        """Of the plan's tables of buckets, by repetition; none where it has none."""
-        return {int(r): digest for r, digest in self._json(PLAN)["hashes"].get("tables", {}).items()}
 
     # --- repetitions: the Sink that training writes to
 
@@ -139,13 +102,13 @@ class ModelStore:
 
     def present(self) -> list[int]:
         """The repetitions that are there."""
-        return [r for r in range(self._bare_plan().hashes.n_repetitions) if self.has(r)]
+        return [r for r in range(self.bare_plan().hashes.n_repetitions) if self.has(r)]
 
     def put(self, repetition: int, model: BucketModel, history: list[dict[str, float]]) -> None:
         """Store a finished repetition and remove its checkpoint."""
         if not isinstance(model, NetworkModel):
             raise NotStorable(f"a bucket model of the kind {model.kind!r} is no plain arrays: it cannot be saved")
-        about = {"format": self._format, "kind": model.kind, "loss": model.loss, "history": history}
+        about = {"format": self.format_number, "kind": model.kind, "loss": model.loss, "history": history}
         if not self.has(repetition):
             write_tensors(self.path(repetition), model.arrays(), about | self._identity(repetition))
         self._progress_path(repetition).unlink(missing_ok=True)
@@ -188,7 +151,7 @@ class ModelStore:
     def save_progress(self, repetition: int, state: Mapping[str, AnyArray]) -> None:
         """Replace the checkpoint; not of a repetition that another process has finished meanwhile."""
         if not self.has(repetition):
-            about = {"format": self._format} | self._identity(repetition)
+            about = {"format": self.format_number} | self._identity(repetition)
             write_tensors(self._progress_path(repetition), state, about)
             if self.has(repetition):  # finished while this was written
                 self._progress_path(repetition).unlink(missing_ok=True)
@@ -214,8 +177,8 @@ class ModelStore:
         write_json(
             self.folder / MANIFEST,
             {
-                "format": self._format,
-                "plan": {name: value for name, value in self._json(PLAN).items() if name != "format"},
+                "format": self.format_number,
+                "plan": {name: value for name, value in self.document(PLAN).items() if name != "format"},
                 "estimator": estimator,
                 "threshold": threshold,
                 "metrics": metrics,
@@ -228,7 +191,7 @@ class ModelStore:
         """The manifest; None while the model is not complete."""
         if not (self.folder / MANIFEST).exists():
             return None
-        manifest = self._json(MANIFEST)
+        manifest = self.document(MANIFEST)
         absent = [name for name in ("plan", "estimator", "threshold", "metrics", "files") if name not in manifest]
         if absent:
             raise ModelCorrupt(f"{self.folder / MANIFEST}: the manifest is damaged (it lacks {', '.join(absent)})")
@@ -237,7 +200,7 @@ class ModelStore:
     def verify(self, present: list[int]) -> None:
         """Check every file that the manifest lists, of the repetitions only those present, against its SHA-256."""
         manifest = self.manifest() or {"files": {}}
-        every = range(self._bare_plan().hashes.n_repetitions)
+        every = range(self.bare_plan().hashes.n_repetitions)
         absent = {self.path(r).name for r in every if r not in present}
         for name, expected in manifest["files"].items():
             path = self.folder / name
@@ -251,50 +214,12 @@ class ModelStore:
     def add_evaluation(self, evaluation: dict[str, Any]) -> None:
         """Keep an evaluation made later beside the model, outside the checksums."""
         kept = [*self.evaluations(), evaluation]
-        write_json(self.folder / METRICS, {"format": self._format, "evaluations": kept})
+        write_json(self.folder / METRICS, {"format": self.format_number, "evaluations": kept})
 
     def evaluations(self) -> list[dict[str, Any]]:
         """What was kept of evaluations made later, the last one last."""
-        kept: list[dict[str, Any]] = self._json(METRICS)["evaluations"] if (self.folder / METRICS).exists() else []
+        kept: list[dict[str, Any]] = self.document(METRICS)["evaluations"] if (self.folder / METRICS).exists() else []
         return kept
-
-    # --- the rest of the folder
-
-    def label_counts(self, verify: bool = True) -> LabelCounts:
-        """Training rows of each label, memory-mapped."""
-        arrays, _ = read_tensors(self.folder / COUNTS, verify)
-        try:
-            return LabelCounts(self.plan().hashes.n_labels, arrays["label_counts"], arrays.get("label_ids"))
-        except (KeyError, InputError) as error:
-            raise ModelCorrupt(
-                f"{self.folder / COUNTS}: these are not the counts of the plan's labels ({error})"
-            ) from None
-
-    def label_names(self) -> StoredNames | None:
-        """Label names, memory-mapped; None where labels are called by their ids."""
-        path = self.folder / LABELS
-        return StoredNames(path) if path.exists() else None
-
-    def scaler(self, verify: bool = True) -> Scaler:
-        """The scaling of rows."""
-        plan = self.plan()
-        idf = read_tensors(self.folder / IDF, verify)[0]["idf"] if plan.scaling == "tfidf" else None
-        return Scaler(plan.scaling, plan.n_features, idf)  # type: ignore[arg-type]  # the scaler checks the kind
-
-    def text(self, verify: bool = True) -> TextRows | None:
-        """What makes rows of texts; None where rows are numbers."""
-        settings = self.plan().features
-        if settings is None:
-            return None
-        learned = read_tensors(self.folder / VOCABULARY, verify)[0] if needs_arrays(settings) else {}
-        try:
-            return stored_text(settings, learned)
-        except (InputError, TypeError) as error:
-            raise ModelCorrupt(f"{self.folder / (VOCABULARY if learned else PLAN)}: {error}") from None
-
-    @property
-    def _format(self) -> int:
-        return int(self._json(PLAN)["format"])
 
     def _identity(self, repetition: int) -> dict[str, Any]:
         """What ties a repetition's file to its place in this model."""
@@ -304,20 +229,6 @@ class ModelStore:
         for name, expected in self._identity(repetition).items():
             if about.get(name) != expected:
                 raise ModelCorrupt(f"{path}: this file belongs to another model (its {name} differs)")
-
-    def _json(self, name: str) -> dict[str, Any]:
-        path = self.folder / name
-        if not path.exists():
-            raise ModelMissing(f"{self.folder}: there is no model here (no {name})")
-        try:
-            values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            number = values["format"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ModelCorrupt(f"{path}: the file is damaged ({error!r})") from None
-        if number not in FORMATS:
-            known = ", ".join(map(str, FORMATS))
-            raise ModelFormatUnsupported(f"{path}: format {number}; this version of xmach reads formats {known}")
-        return values
 
 
 def _digests_of(plan: Plan) -> dict[int, str]:

@@ -1,0 +1,127 @@
+"""What lies in a model folder, read: the plan with its tables of buckets, and what all repetitions share.
+
+The format number is the least that knows all that is in the folder. Format 2 can leave out the counts of labels without
+a training row; format 3 can have a vocabulary, or hashed text whose values are ones; format 4
+can have tables of buckets.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xmach.buckets import LearnedBuckets, digest_of
+from xmach.data import LabelCounts
+from xmach.errors import InputError, ModelCorrupt, ModelFormatUnsupported, ModelMissing
+from xmach.features import Scaler, stored_text
+from xmach.features.featurizers import needs_arrays
+from xmach.store.names import StoredNames
+from xmach.store.tensors import read_tensors
+from xmach.training import Plan
+from xmach.types import TextRows
+
+FORMATS = (1, 2, 3, 4)
+PLAN, MANIFEST, LABELS, METRICS = "plan.json", "manifest.json", "labels.arrow", "metrics.json"
+COUNTS, BUCKETS = "label_counts.safetensors", "buckets.safetensors"
+IDF, VOCABULARY = "features/idf.safetensors", "features/vocabulary.safetensors"
+
+
+def table_name(repetition: int) -> str:
+    """What a repetition's table is called in the file of all tables."""
+    return f"repetition.{repetition:03d}"
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """Reads what the plan says and what repetitions share; the repetitions themselves are `ModelStore`'s."""
+
+    folder: Path
+
+    def plan(self) -> Plan:
+        """The plan of the model."""
+        bare, digests = self.bare_plan(), self.digests()
+        if not digests:
+            return bare
+        path = self.folder / BUCKETS
+        if not path.exists():
+            raise ModelCorrupt(f"{path}: the plan has tables of buckets, but this file is not there")
+        arrays, _ = read_tensors(path, verify=False)
+        if set(arrays) != {table_name(r) for r in digests}:
+            raise ModelCorrupt(f"{path}: these are not the tables of the plan's repetitions")
+        try:
+            return bare.with_tables({r: arrays[table_name(r)] for r in digests}, digests)
+        except InputError as error:
+            raise ModelCorrupt(f"{path}: {error}") from None
+
+    def check_tables(self) -> None:
+        """Refuse tables of buckets that are not those of the plan."""
+        hashes = self.plan().hashes
+        for r, table in hashes.tables.items() if isinstance(hashes, LearnedBuckets) else ():
+            if digest_of(table) != self.digests()[r]:
+                raise ModelCorrupt(f"{self.folder / BUCKETS}: the buckets of repetition {r} are not those of the plan")
+
+    def bare_plan(self) -> Plan:
+        """The plan without its tables of buckets."""
+        values = self.document(PLAN)
+        try:
+            return Plan.from_dict(values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelCorrupt(f"{self.folder / PLAN}: the plan is damaged ({error!r})") from None
+
+    def digests(self) -> dict[int, str]:
+        """Of the plan's tables of buckets, by repetition; none where it has none."""
+        return {int(r): digest for r, digest in self.document(PLAN)["hashes"].get("tables", {}).items()}
+
+    def label_counts(self, verify: bool = True) -> LabelCounts:
+        """Training rows of each label, memory-mapped."""
+        arrays, _ = read_tensors(self.folder / COUNTS, verify)
+        try:
+            return LabelCounts(self.plan().hashes.n_labels, arrays["label_counts"], arrays.get("label_ids"))
+        except (KeyError, InputError) as error:
+            raise ModelCorrupt(
+                f"{self.folder / COUNTS}: these are not the counts of the plan's labels ({error})"
+            ) from None
+
+    def label_names(self) -> StoredNames | None:
+        """Label names, memory-mapped; None where labels are called by their ids."""
+        path = self.folder / LABELS
+        return StoredNames(path) if path.exists() else None
+
+    def scaler(self, verify: bool = True) -> Scaler:
+        """The scaling of rows."""
+        plan = self.plan()
+        idf = read_tensors(self.folder / IDF, verify)[0]["idf"] if plan.scaling == "tfidf" else None
+        return Scaler(plan.scaling, plan.n_features, idf)  # type: ignore[arg-type]  # the scaler checks the kind
+
+    def text(self, verify: bool = True) -> TextRows | None:
+        """What makes rows of texts; None where rows are numbers."""
+        settings = self.plan().features
+        if settings is None:
+            return None
+        learned = read_tensors(self.folder / VOCABULARY, verify)[0] if needs_arrays(settings) else {}
+        try:
+            return stored_text(settings, learned)
+        except (InputError, TypeError) as error:
+            raise ModelCorrupt(f"{self.folder / (VOCABULARY if learned else PLAN)}: {error}") from None
+
+    @property
+    def format_number(self) -> int:
+        """That of the plan, which all files of the folder have."""
+        return int(self.document(PLAN)["format"])
+
+    def document(self, name: str) -> dict[str, Any]:
+        """What is in a JSON file, of a format that this version reads."""
+        path = self.folder / name
+        if not path.exists():
+            raise ModelMissing(f"{self.folder}: there is no model here (no {name})")
+        try:
+            values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            number = values["format"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelCorrupt(f"{path}: the file is damaged ({error!r})") from None
+        if number not in FORMATS:
+            known = ", ".join(map(str, FORMATS))
+            raise ModelFormatUnsupported(f"{path}: format {number}; this version of xmach reads formats {known}")
+        return values
