@@ -57,6 +57,21 @@ def test_a_budget_is_kept() -> None:
     assert all(f"- {why}" in text for why in facts["reasons"])
 
 
+def test_tables_of_buckets_are_counted() -> None:
+    large = ["--classes", "50000000", "--features", "1000", "--hidden", "none", "--buckets", "70000", "--no-exact"]
+    found = {}
+    for name in ("random", "mixed", "clustered"):
+        given = [*large, "--repetitions", "5", "--bucketing", name]
+        found[name] = json.loads(run(*given, "--json"))
+        assert found[name]["bucketing"] == name
+        assert ("of 5 repetitions have buckets of labels that are alike" in run(*given)) == (name != "random")
+    # a decoder keeps a bucket and a place in a list of every label and repetition where it cannot compute them
+    kept = {name: facts["prediction_bytes"] - found["random"]["prediction_bytes"] for name, facts in found.items()}
+    assert kept["mixed"] == kept["clustered"] > 50_000_000 * 5 * 8
+    tables = [facts["training_parts"]["parent"] for facts in found.values()]
+    assert [size - tables[0] for size in tables] == [0, 2 * 4 * 50_000_000, 5 * 4 * 50_000_000]
+
+
 def test_labels_alone_give_the_theory() -> None:
     text = run("--classes", "1000", "--buckets", "3", "--repetitions", "4")
     assert "Theorem 2 asks for 19" in text

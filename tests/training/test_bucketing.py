@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import made_up
 
 from xmach import MACHClassifier, load
-from xmach.buckets import LearnedBuckets, UniversalHashes, signs
+from xmach.buckets import LearnedBuckets, UniversalHashes, clustered_repetitions, signs
 from xmach.data import Dataset
 from xmach.decoding import Decoder
 from xmach.errors import ModelCorrupt, NotEnoughMemory, ParameterError, PlanMismatch
@@ -23,7 +23,7 @@ from xmach.store.index import build_index
 from xmach.store.tensors import read_tensors, write_tensors
 from xmach.training import Job, plan_training, train
 from xmach.training import run as run_module
-from xmach.training.bucketing import clustered_repetitions, label_points, make_buckets
+from xmach.training.bucketing import label_points, make_buckets
 from xmach.types import SparseRows
 
 

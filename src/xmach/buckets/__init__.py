@@ -11,11 +11,14 @@ from xmach.buckets.inverted import (
     table_index,
     table_shapes,
 )
+from xmach.buckets.kinds import BUCKETINGS, RANDOM, check_bucketing, clustered_repetitions
 from xmach.buckets.learned import WIDTH, Buckets, LearnedBuckets, clustered, digest_of, signs
 from xmach.buckets.signatures import as_signatures, count_indistinguishable_pairs, indistinguishable_groups
 from xmach.buckets.universal import UniversalHashes
 
 __all__ = [
+    "BUCKETINGS",
+    "RANDOM",
     "WIDTH",
     "Buckets",
     "Index",
@@ -24,7 +27,9 @@ __all__ = [
     "UniversalHashes",
     "as_signatures",
     "bucket_members",
+    "check_bucketing",
     "clustered",
+    "clustered_repetitions",
     "computed",
     "count_indistinguishable_pairs",
     "digest_of",

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from xmach.cli.arguments import JsonOption, layers
+from xmach.cli.choices import Bucketing
+from xmach.cli.network import BucketingOption
 from xmach.cli.texts import VocabularyOption, vocabulary_sizes
 from xmach.errors import ParameterError
 from xmach.parameters import MOST_REPETITIONS, whole
@@ -30,6 +32,7 @@ def plan(
     n_repetitions: Annotated[
         int | None, typer.Option("--repetitions", help="R: repetitions.", show_default="proposed")
     ] = None,
+    bucketing: BucketingOption = Bucketing.random,
     delta: Annotated[float, typer.Option(help="Probability that some pair of labels may be alike (Theorem 2).")] = 1e-3,
     memory: Annotated[
         str | None, typer.Option(help="What training and predicting may take: 4GB, 4GiB.", show_default="no limit")
@@ -64,6 +67,7 @@ def plan(
         data=known,
         memory=budget,
         workers=whole("--workers", workers, 0) or (1 if budget is None else usable_cores()),
+        bucketing=bucketing.value,
     )
     if nonzeros is not None and features is not None and nonzeros > features:
         raise ParameterError(f"--nonzeros {nonzeros:g}: a row has {features} features")
@@ -108,6 +112,7 @@ def _facts(
         "labels": shape.n_labels,
         "buckets": shape.n_buckets,
         "repetitions": shape.n_repetitions,
+        "bucketing": request.bucketing,
         "delta": request.delta,
         **asdict(chances),
         "indistinguishable_pairs": pairs,

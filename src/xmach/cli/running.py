@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from xmach.buckets import RANDOM
 from xmach.cli.arguments import repetitions
 from xmach.cli.network import Recipe
 from xmach.cli.progress import Meter, Watch, say
@@ -24,7 +25,6 @@ from xmach.parameters import whole
 from xmach.planning import DataSize, Shape, clustering_bytes, human_bytes, parse_bytes, training_bytes, usable_cores
 from xmach.store import ModelStore, load
 from xmach.training import Job, plan_training, train, workers_within
-from xmach.training.plan import RANDOM
 from xmach.types import TextRows
 
 

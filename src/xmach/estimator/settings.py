@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from xmach.buckets import check_bucketing
 from xmach.decoding import ESTIMATORS
 from xmach.errors import ParameterError
 from xmach.executors import Executor, LocalExecutor, PoolExecutor
@@ -14,7 +15,6 @@ from xmach.features import featurizer
 from xmach.learners import NetworkSettings, SklearnLearner
 from xmach.parameters import MOST_REPETITIONS, whole
 from xmach.planning import usable_cores
-from xmach.training import check_bucketing
 from xmach.training.plan import NETWORK
 
 

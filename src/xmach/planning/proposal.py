@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import floor, log10, sqrt
 
+from xmach.buckets import RANDOM, clustered_repetitions
 from xmach.errors import ParameterError
 from xmach.parameters import whole
 from xmach.planning.memory import UNKNOWN, DataSize, TrainingMemory, prediction_bytes, training_memory
@@ -32,6 +33,7 @@ class Request:
     data: DataSize = UNKNOWN
     memory: int | None = None  # bytes that training and predicting may take; None: as much as they want
     workers: int = 1  # repetitions at a time; with a budget, the most of them
+    bucketing: str = RANDOM  # or `mixed`, `clustered`, which keep tables of size K
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,8 @@ def _candidates(request: Request) -> Iterator[Shape]:
                 highest, lowest = max(GOOD_REPETITIONS, needed), max(floor_, needed)
                 choices = range(highest, lowest - 1, -1) if request.n_repetitions is None else (request.n_repetitions,)
                 for n_repetitions in choices:
-                    yield Shape(request.n_labels, request.n_features, hidden, n_buckets, n_repetitions)
+                    tables = len(clustered_repetitions(request.bucketing, n_repetitions))
+                    yield Shape(request.n_labels, request.n_features, hidden, n_buckets, n_repetitions, tables)
 
 
 def _bucket_choices(request: Request, hidden: tuple[int, ...]) -> Iterator[int]:
@@ -162,6 +165,11 @@ def _why_hashing(request: Request, shape: Shape) -> Iterator[str]:
         yield f"R = {R} was given: {theorem}; some pairs may share every bucket, see the expected number"
     else:
         yield f"R = {R} was given: {theorem}"
+    if shape.n_tables:
+        yield (
+            f"{shape.n_tables} of {R} repetitions have buckets of labels that are alike, which are tables; all that is "
+            "said of pairs and rivals is said of hashes, as if every repetition had them"
+        )
 
 
 def _why_layers(request: Request, shape: Shape) -> Iterator[str]:

@@ -1,17 +1,14 @@
 """Training: the plan, one repetition, and the run of them all."""
 
-from xmach.training.bucketing import BUCKETINGS, check_bucketing
 from xmach.training.plan import Plan
 from xmach.training.repetition import RepetitionSpec, Trained, train_repetition
 from xmach.training.run import Job, check_training_memory, plan_training, train, workers_within
 
 __all__ = [
-    "BUCKETINGS",
     "Job",
     "Plan",
     "RepetitionSpec",
     "Trained",
-    "check_bucketing",
     "check_training_memory",
     "plan_training",
     "train",

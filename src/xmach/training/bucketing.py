@@ -13,28 +13,21 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from xmach._kernels.clusters import add_to_labels
-from xmach.buckets import WIDTH, Buckets, LearnedBuckets, UniversalHashes, clustered, signs
+from xmach.buckets import (
+    WIDTH,
+    Buckets,
+    LearnedBuckets,
+    UniversalHashes,
+    clustered,
+    clustered_repetitions,
+    signs,
+)
 from xmach.data import Dataset
-from xmach.errors import ParameterError
 from xmach.features import Scaler
 from xmach.models.network import first_layer
 from xmach.types import FloatArray, row_batches, slice_rows
 
-BUCKETINGS = ("random", "mixed", "clustered")
 _ROWS = 4096  # projected at a time
-
-
-def check_bucketing(bucketing: str) -> str:
-    """A way to make buckets, by its name."""
-    if bucketing not in BUCKETINGS:
-        raise ParameterError(f"bucketing must be one of {', '.join(BUCKETINGS)}, got {bucketing!r}")
-    return bucketing
-
-
-def clustered_repetitions(bucketing: str, n_repetitions: int) -> range:
-    """Which repetitions have clusters: in `mixed` every second, so that half of the first R are of each kind."""
-    first = {"random": n_repetitions, "mixed": 1, "clustered": 0}[check_bucketing(bucketing)]
-    return range(first, n_repetitions, 1 if bucketing == "clustered" else 2)
 
 
 def make_buckets(

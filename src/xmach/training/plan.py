@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xmach.buckets import Buckets, LearnedBuckets, UniversalHashes
+from xmach.buckets import RANDOM, Buckets, LearnedBuckets, UniversalHashes
 from xmach.learners import NetworkSettings
 from xmach.types import AnyArray
 
 NETWORK = "network"  # the learner of whatever has no other
-RANDOM = "random"  # the buckets of whatever has no other
 
 
 @dataclass(frozen=True)

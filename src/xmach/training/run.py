@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xmach.buckets import UniversalHashes
+from xmach.buckets import RANDOM, UniversalHashes, clustered_repetitions
 from xmach.data import Dataset
 from xmach.errors import InputError, Interrupted
 from xmach.executors import Executor
@@ -18,8 +18,8 @@ from xmach.learners import Learner, NetworkLearner, NetworkSettings, Outcome
 from xmach.learners.session import effective_batch_size
 from xmach.planning import DataSize, Shape, available_bytes, check_memory, clustering_bytes, training_memory
 from xmach.planning import workers_within as most_workers
-from xmach.training.bucketing import clustered_repetitions, make_buckets
-from xmach.training.plan import NETWORK, RANDOM, Plan
+from xmach.training.bucketing import make_buckets
+from xmach.training.plan import NETWORK, Plan
 from xmach.training.repetition import RepetitionSpec, train_repetition
 from xmach.types import Monitor, Sink, SparseRows
 
