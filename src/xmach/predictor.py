@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -227,8 +227,9 @@ def _linear_algebra() -> ThreadpoolController:
 
 def text_list(X: Any) -> list[str]:
     """Texts as a list; only a plain sequence of str will do."""
-    if isinstance(X, str) or getattr(X, "ndim", 1) != 1:
-        seen = "one text" if isinstance(X, str) else f"{type(X).__name__} of {X.ndim} dimensions"
+    if isinstance(X, str | bytes) or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
+        seen = "one text" if isinstance(X, str) else type(X).__name__
+        seen += f" of {X.ndim} dimensions" if hasattr(X, "ndim") else ""
         raise InputError(f"X must be a list of texts, got {seen}; put texts in a list, or choose one column")
     return X.to_pylist() if hasattr(X, "to_pylist") else list(X)  # Arrow's own strings are no str
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.command_server import CommandServer
 from tests.conftest import Run, checked, made_up
@@ -68,6 +69,28 @@ def test_a_damaged_one_is_refused_until_it_is_removed(xmach: Run, rows: Path, mo
     assert "build it anew (xmach index) or remove it (xmach index --remove)" in said
     xmach("index", model, "--remove")
     xmach("predict", model, rows)
+
+
+def test_tables_of_damaged_buckets_are_not_built(xmach: Run, rows: Path, tmp_path: Path) -> None:
+    """A bucket beyond the last once crashed the kernel; two labels' buckets exchanged gave a wrong index."""
+    model = tmp_path / "mixed"
+    xmach("train", rows, "--model", model, *SMALL, "--bucketing", "mixed")
+    file = model / "buckets.safetensors"
+    whole = file.read_bytes()
+    table = np.frombuffer(whole[-60:], np.uint16)  # 30 labels
+    beyond, exchanged = table.copy(), table.copy()
+    beyond[7] = 40_000
+    first, other = 0, int(np.flatnonzero(table != table[0])[0])
+    exchanged[[first, other]] = table[[other, first]]
+    for changed, message in ((beyond, "not all whole numbers below 8"), (exchanged, "not those of the plan; copy")):
+        file.write_bytes(whole[:-60] + changed.tobytes())
+        said = xmach("index", model, code=3).stderr
+        assert said.count("\n") == 1
+        assert "buckets.safetensors: the buckets of repetition 1 are" in said
+        assert message in said
+        assert not (model / "index").exists()
+    file.write_bytes(whole)
+    xmach("index", model)
 
 
 def test_training_tolerates_it(xmach: Run, rows: Path, model: Path, tmp_path: Path) -> None:

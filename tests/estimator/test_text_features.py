@@ -83,3 +83,11 @@ def test_what_is_no_text_is_named_with_its_row_in_X() -> None:
         classifier(features=SMALL).fit([*TEXTS[:7], None, *TEXTS[8:]], LABELS, sample_weight=weights)
     with pytest.raises(InputError, match="X must be a list of texts, got one text"):
         classifier(features=SMALL).fit("red shoe", LABELS)
+    for wrong, seen in (
+        (None, "NoneType"),
+        (b"red shoe", "bytes"),
+        (7, "int"),
+        (np.array(["red"], ndmin=2), "of 2 dim"),
+    ):
+        with pytest.raises(InputError, match=f"X must be a list of texts, got .*{seen}"):
+            classifier(features=SMALL).fit(wrong, LABELS)

@@ -177,6 +177,13 @@ def test_what_is_no_request_is_told_so(client: TestClient, body: bytes) -> None:
     assert response.json()["error"]["message"]
 
 
+def test_a_body_that_is_no_utf8_is_told_where(client: TestClient) -> None:
+    body = '{"texts": ["café"]}'.encode("latin-1")
+    response = client.post("/v1/predict", content=body, headers={"content-type": "application/json"})
+    assert response.status_code == 422
+    assert response.json()["error"]["message"] == "the body is no JSON: byte 15 is no UTF-8"
+
+
 def test_a_bad_request_among_good_ones_harms_nobody(client: TestClient, served: Served) -> None:
     from xmach.serving.answering import Ask, answer
 

@@ -291,6 +291,13 @@ def test_models_that_are_no_plain_arrays_are_refused(model: Path) -> None:
         ModelStore(model).put(0, Forest(), [])
 
 
+@pytest.mark.parametrize("names", [["a\ud800", "b"], np.array(["a\ud800", "b"])], ids=["list", "array"])
+def test_names_that_are_no_text_are_refused(tmp_path: Path, names: object) -> None:
+    with pytest.raises(NotStorable, match="half of a surrogate pair"):
+        write_names(tmp_path / "labels.arrow", names)  # type: ignore[arg-type]
+    assert not (tmp_path / "labels.arrow").exists()
+
+
 def test_two_plans_cannot_begin_in_one_folder(tmp_path: Path, small_data: Dataset) -> None:
     """However their writes interleave: the second to come finds the first one's plan."""
     jobs = [job_of(small_data, epochs) for epochs in (1, 2)]

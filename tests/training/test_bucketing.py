@@ -165,9 +165,15 @@ def test_the_folder_is_format_4_and_lists_its_buckets(model: Path) -> None:
 def test_damaged_or_missing_buckets_are_refused(model: Path) -> None:
     file = model / "buckets.safetensors"
     whole = file.read_bytes()
-    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    file.write_bytes(whole[:-2] + bytes([whole[-2] ^ 1, whole[-1]]))  # another bucket
     with pytest.raises(ModelCorrupt, match=r"buckets\.safetensors: the content does not match the manifest"):
         load(model)
+    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))  # no bucket at all
+    for verify in (True, False):  # no kernel may ever see it
+        with pytest.raises(
+            ModelCorrupt, match=r"buckets\.safetensors: .*repetition 3 are not all whole numbers below 8"
+        ):
+            load(model, verify=verify)
     file.unlink()
     with pytest.raises(ModelCorrupt, match=r"buckets\.safetensors: .*not there"):
         load(model)
@@ -193,12 +199,44 @@ def test_without_a_manifest_buckets_are_held_against_the_plan(model: Path) -> No
 
 
 @pytest.mark.parametrize(("n_buckets", "n_repetitions"), [(8, 1), (70_000, 2)], ids=["no table at all", "32 bits"])
-@pytest.mark.filterwarnings("ignore:n_buckets")
+@pytest.mark.filterwarnings("ignore:n_buckets", "ignore:with one repetition")
 def test_small_and_large(tmp_path: Path, n_buckets: int, n_repetitions: int) -> None:
     X, y = np.eye(12, dtype=np.float32), np.arange(12)
     fitted = MACHClassifier(n_buckets, n_repetitions, hidden=(), epochs=2, bucketing="mixed").fit(X, y)
     fitted.save(tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").top_k(X, 3).ids, fitted.top_k(X, 3).ids)
+
+
+def test_one_repetition_is_no_mixture_and_says_so() -> None:
+    with pytest.warns(UserWarning, match="with one repetition, bucketing='mixed' is random buckets"):
+        MACHClassifier(4, 1, hidden=(), epochs=1, bucketing="mixed").fit(np.eye(12, dtype=np.float32), np.arange(12))
+
+
+def test_tables_that_are_there_are_not_made_again(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise AssertionError("tables were made")
+
+    store, data = ModelStore(model), made_up()
+    settings = NetworkSettings(hidden=(16,), epochs=2, batch_size=32)
+    begun = store.begun_plan()
+    assert begun is not None
+    monkeypatch.setattr(run_module, "make_buckets", fail)
+    job = plan_training(data, settings, 8, 4, 1, fit_scaler(data.features), bucketing="mixed", begun=begun)
+    assert job.plan.to_dict() == begun.to_dict()
+    store.begin(job.plan, data.label_counts(), None, job.scaler)
+    with pytest.raises(AssertionError, match="tables were made"):  # another seed, other tables
+        plan_training(data, settings, 8, 4, 2, fit_scaler(data.features), bucketing="mixed", begun=begun)
+    (model / "buckets.safetensors").unlink()  # killed before they were written
+    assert store.begun_plan() is None
+    assert ModelStore(model / "elsewhere").begun_plan() is None
+
+
+def test_a_repetition_of_another_model_is_refused_at_once(model: Path, tmp_path: Path) -> None:
+    other = trained(tmp_path / "other", job_of(made_up(), "random"), LocalExecutor())
+    ModelStore(model).check_present()
+    shutil.copy(other.path(2), ModelStore(model).path(2))
+    with pytest.raises(ModelCorrupt, match=r"repetition-002\.safetensors: this file belongs to another model"):
+        ModelStore(model).check_present()
 
 
 def test_row_weights_count_by_their_shares(small_data: Dataset) -> None:

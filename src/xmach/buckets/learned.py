@@ -29,6 +29,8 @@ class LearnedBuckets:
         for r, table in self.tables.items():
             if not 0 <= r < self.n_repetitions or table.shape != (self.n_labels,):
                 raise InputError(f"the buckets of repetition {r} are no table of {self.n_labels} labels: {table.shape}")
+            if table.dtype.kind != "u" or table.max() >= self.n_buckets:  # a kernel would write beyond its arrays
+                raise InputError(f"the buckets of repetition {r} are not all whole numbers below {self.n_buckets}")
 
     @property
     def n_labels(self) -> int:

@@ -24,10 +24,12 @@ def index(
     from xmach.store import ModelStore, build_index, index_bytes, remove_index
 
     threads = usable_cores() if threads is None else whole("--threads", threads, 1)
-    hashes = ModelStore(model).plan().hashes
+    store = ModelStore(model)
+    hashes = store.plan().hashes
     if remove:
         say(f"{model}: the index is gone" if remove_index(model) else f"{model}: there was no index")
         return
+    store.check_tables()  # an index is trusted afterwards
     with Meter("indexing", "cells") as meter:
         place = build_index(model, hashes, threads, meter.update)
     size = human_bytes(index_bytes(hashes))

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from xmach.buckets import RANDOM
+from xmach.buckets import RANDOM, clustered_repetitions
 from xmach.cli.arguments import repetitions
 from xmach.cli.network import Recipe
 from xmach.cli.progress import Meter, Watch, say
@@ -66,16 +66,20 @@ class Run:
         recipe.say_preset(data)
         if recipe.buckets > data.n_labels:
             say(f"warning: {recipe.buckets} buckets are more than the {data.n_labels} labels: hashing saves nothing")
+        if recipe.bucketing != RANDOM and not clustered_repetitions(recipe.bucketing, recipe.repetitions):
+            say(f"warning: with one repetition, --bucketing {recipe.bucketing} is random buckets")
         self._check_buckets(data)
+        store = ModelStore(model)
         scaler = fit_scaler(data.features, recipe.scaling)
         with _bucket_meter(recipe.bucketing, data.n_labels) as tell:
             job = plan_training(
                 data, recipe.settings, recipe.buckets, recipe.repetitions, self.seed, scaler, validation,
                 features=None if text is None else text.to_dict(), bucketing=recipe.bucketing, tell=tell,
+                begun=store.begun_plan(),
             )  # fmt: skip
-        store = ModelStore(model)
         workers = self._workers(job, len(self.only))  # refused before a folder is made
         store.begin(job.plan, data.label_counts(), data.label_names, job.scaler, text)
+        store.check_present()
         missing = [r for r in self.only if not store.has(r)]
         say(
             f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {recipe.buckets:,} "

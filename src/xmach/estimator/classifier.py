@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from xmach.buckets import RANDOM, clustered_repetitions
 from xmach.data import Dataset
 from xmach.data.arrays import as_rows, check_numbers, check_structure
 from xmach.data.targets import Targets, encode_targets
@@ -146,6 +147,10 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 f"n_buckets={self.n_buckets} is more than the {data.n_labels} classes: hashing saves nothing here",
                 UserWarning,
                 stacklevel=2,
+            )
+        if self.bucketing != RANDOM and not clustered_repetitions(self.bucketing, self.n_repetitions):
+            warnings.warn(
+                f"with one repetition, bucketing={self.bucketing!r} is random buckets", UserWarning, stacklevel=2
             )
         scaler = fit_scaler(data.features, self.scaling)
         job = plan_training(

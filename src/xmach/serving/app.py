@@ -175,6 +175,8 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:
+        if isinstance(error.__cause__, UnicodeDecodeError):  # FastAPI does not say what was wrong with the body
+            return answer(request, 422, f"the body is no JSON: byte {error.__cause__.start} is no UTF-8")
         return answer(request, error.status_code, str(error.detail), dict(error.headers or {}))
 
     @app.exception_handler(Busy)

@@ -60,7 +60,17 @@ class ModelFolder:
         hashes = self.plan().hashes
         for r, table in hashes.tables.items() if isinstance(hashes, LearnedBuckets) else ():
             if digest_of(table) != self.digests()[r]:
-                raise ModelCorrupt(f"{self.folder / BUCKETS}: the buckets of repetition {r} are not those of the plan")
+                raise ModelCorrupt(
+                    f"{self.folder / BUCKETS}: the buckets of repetition {r} are not those of the plan; "
+                    "copy the file again or train the model anew"
+                )
+
+    def begun_plan(self) -> Plan | None:
+        """The plan with tables that were checked; None where there is no plan, or its tables were never written."""
+        if not (self.folder / PLAN).exists() or (self.digests() and not (self.folder / BUCKETS).exists()):
+            return None
+        self.check_tables()
+        return self.plan()
 
     def bare_plan(self) -> Plan:
         """The plan without its tables of buckets."""
@@ -78,7 +88,7 @@ class ModelFolder:
         """Training rows of each label, memory-mapped."""
         arrays, _ = read_tensors(self.folder / COUNTS, verify)
         try:
-            return LabelCounts(self.plan().hashes.n_labels, arrays["label_counts"], arrays.get("label_ids"))
+            return LabelCounts(self.bare_plan().hashes.n_labels, arrays["label_counts"], arrays.get("label_ids"))
         except (KeyError, InputError) as error:
             raise ModelCorrupt(
                 f"{self.folder / COUNTS}: these are not the counts of the plan's labels ({error})"
@@ -91,13 +101,13 @@ class ModelFolder:
 
     def scaler(self, verify: bool = True) -> Scaler:
         """The scaling of rows."""
-        plan = self.plan()
+        plan = self.bare_plan()
         idf = read_tensors(self.folder / IDF, verify)[0]["idf"] if plan.scaling == "tfidf" else None
         return Scaler(plan.scaling, plan.n_features, idf)  # type: ignore[arg-type]  # the scaler checks the kind
 
     def text(self, verify: bool = True) -> TextRows | None:
         """What makes rows of texts; None where rows are numbers."""
-        settings = self.plan().features
+        settings = self.bare_plan().features
         if settings is None:
             return None
         learned = read_tensors(self.folder / VOCABULARY, verify)[0] if needs_arrays(settings) else {}

@@ -100,6 +100,11 @@ class ModelStore(ModelFolder):
         """Whether the repetition is finished and stored."""
         return self.path(repetition).exists()
 
+    def check_present(self) -> None:
+        """Refuse repetitions of another model, by their headers: before hours of training, not after."""
+        for r in self.present():
+            self._check_identity(self.path(r), r, read_tensors(self.path(r), verify=False)[1])
+
     def present(self) -> list[int]:
         """The repetitions that are there."""
         return [r for r in range(self.bare_plan().hashes.n_repetitions) if self.has(r)]
@@ -122,7 +127,7 @@ class ModelStore(ModelFolder):
         arrays, about, regions = map_tensors(self.path(repetition), verify)
         self._check_identity(self.path(repetition), repetition, about)
         model = NetworkModel.from_arrays(arrays, about["loss"])
-        plan = self.plan()
+        plan = self.bare_plan()
         expected = (plan.n_features, *plan.settings.hidden, plan.hashes.n_buckets)
         if tuple(w.shape for w in model.weights) != tuple(pairwise(expected)):
             raise ModelCorrupt(f"{self.path(repetition)}: the layers are not those of the plan, {expected}")

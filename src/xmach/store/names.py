@@ -21,6 +21,8 @@ def write_names(path: Path, names: AnyArray | Sequence[str]) -> None:
         column = pa.array(names)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise NotStorable(f"label names of mixed or unknown types cannot be saved ({error})") from None
+    except UnicodeError as error:
+        raise NotStorable(f"a label name has half of a surrogate pair, which is no text ({error})") from None
     table = pa.table({"label": column})
 
     def write(temporary: Path) -> None:

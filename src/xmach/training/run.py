@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,21 +52,20 @@ def plan_training(
     learner: SklearnLearner | None = None,
     bucketing: str = RANDOM,
     tell: Callable[[int, int], None] | None = None,
+    begun: Plan | None = None,
 ) -> Job:
     """The job that these arguments and data make.
 
     `multilabel=None`: told by whether some row has not exactly one label. `fingerprints=False`: nothing is resumed.
     `learner`: a wrapped classifier instead of the network, to which the settings belong. `bucketing`: `random`, or
-    `mixed` or `clustered`, whose tables are made here; `tell` hears how many of them are.
+    `mixed` or `clustered`, whose tables are made here; `tell` hears how many of them are. `begun`: the plan of a run
+    that is gone on with; its tables serve where all else is the same.
     """
     _check_rows(data)
     hashes = UniversalHashes.draw(data.n_labels, n_buckets, n_repetitions, seed)
-    if clustered_repetitions(bucketing, n_repetitions):
-        needed = clustering_bytes(data.n_labels, data.n_features)
-        check_memory(needed, "making buckets of labels that are alike", "take random ones", available_bytes())
     validation = None if validation is None else _known_labels(validation, data.n_labels)
     plan = Plan(
-        hashes=make_buckets(hashes, bucketing, data, scaler, seed, tell),
+        hashes=hashes,
         n_features=data.n_features,
         settings=settings,
         scaling=scaler.kind,
@@ -80,6 +79,13 @@ def plan_training(
         learner=NETWORK if learner is None else learner.kind,
         bucketing=bucketing,
     )
+    if clustered_repetitions(bucketing, n_repetitions):
+        if begun is not None and not plan.differences(begun):
+            plan = begun
+        else:
+            needed = clustering_bytes(data.n_labels, data.n_features)
+            check_memory(needed, "making buckets of labels that are alike", "take random ones", available_bytes())
+            plan = replace(plan, hashes=make_buckets(hashes, bucketing, data, scaler, seed, tell))
     return Job(plan, learner or NetworkLearner(settings), data, validation, scaler)
 
 
@@ -149,8 +155,9 @@ def check_training_memory(job: Job, workers: int, models_held: int) -> None:
     memory = training_memory(*sizes_of(job), workers, models_held=models_held)
     needed = workers * memory.repetition + memory.held
     what = f"training {workers} repetition{'s' if workers > 1 else ''} at a time"
-    advice = "train fewer at a time (workers, n_jobs), or with a smaller hidden layer or fewer buckets"
-    check_memory(needed, what, advice, available_bytes())
+    fewer = "train fewer at a time (workers, n_jobs), or with " if workers > 1 else "train with "
+    smaller = "a smaller hidden layer, " if job.plan.settings.hidden else ""
+    check_memory(needed, what, f"{fewer}{smaller}fewer buckets or fewer features", available_bytes())
 
 
 def _check_rows(data: Dataset) -> None:
