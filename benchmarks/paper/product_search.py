@@ -124,7 +124,13 @@ EXPERIMENTS = {
     "shop-1m": Experiment(
         "A shop of 1,000,000 products, 1,400,000 queries and the titles; 5,000 queries of a later period",
         ShopSource(1_000_000, 1_400_000),
-        [*BASELINES, *dssm(1), *mach(8, 4000, 1, **PARTS), *parabel((2,), (100,))],
+        [
+            *BASELINES,
+            *dssm(1),
+            *mach(8, 4000, 1, **MIXED),
+            *mach(8, 4000, 1, **PARTS),
+            *parabel((2,), (100,)),
+        ],
     ),
 }
 

@@ -29,6 +29,7 @@ SAMPLES = (100_000, 300_000)  # queries
 PAPER = {"queries": 70_301_491, "products": 49_462_358, "epochs": 10, "repetitions": 32, "questions": 20_000}
 GROWTH = (10_000, 100_000, 1_000_000, 10_000_000)
 QUERIES_PER_PRODUCT, MOST_QUERIES = 1.4, 1_400_000  # the paper's share; beyond, a sample and all titles
+QUESTIONS = 100  # more take no more memory; at ten million products DSSM's neighbours take half a second each
 MACH = "MACH, one repetition"  # has no need to be carried on: it was measured with all products
 RIVALS = {
     MACH: Contestant("mach", {"n_buckets": 10_000, "n_repetitions": 1, "epochs": 1, "hidden": (256,)}),
@@ -116,7 +117,7 @@ def grow(sizes: tuple[int, ...] = GROWTH, limits: Limits = LIMITS) -> dict[str, 
         }
         if not running:
             break
-        source = ShopSource(size, min(MOST_QUERIES, round(QUERIES_PER_PRODUCT * size)))
+        source = ShopSource(size, min(MOST_QUERIES, round(QUERIES_PER_PRODUCT * size)), QUESTIONS)
         for name, row in zip(running, contest(source, list(running.values()), limits), strict=True):
             found[name].append({"products": size} | _memory_of(row))
     return found
