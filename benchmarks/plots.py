@@ -22,6 +22,7 @@ from benchmarks.contest import Spread, figures
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito
 _MARKERS = "os^Dv*"
+_DASHES = ("-", "--", ":")  # for lines beyond the last colour
 _TICKS = 8  # more have no room
 _COVER = {"facecolor": "#ffffff", "edgecolor": "none", "pad": 1}  # no line runs through a heading
 _STYLE: dict[Any, Any] = {  # Any: matplotlib types its keys as one long literal
@@ -93,14 +94,17 @@ def lines(
 
     A linear y begins at 0; `from_zero=False` is for lines that would all lie in one corner then.
     """
-    with figure(path, (8.6, 4.6)) as drawn:
+    longest = max((len(name) for name in series), default=1)
+    columns = max(1, min(4, len(series), _LEGEND // (longest + 6)))  # a line's sample takes the room of 6 letters
+    with figure(path, (8.6, 4.2 + 0.19 * -(-len(series) // columns))) as drawn:  # a long legend takes no room from it
         place = drawn.subplots()
         for i, (name, line) in enumerate(series.items()):
             medians = [value.median for value in line.values]
             errors = [[v.median - v.low for v in line.values], [v.high - v.median for v in line.values]]
             place.errorbar(
                 line.xs, medians, errors, color=COLOURS[i % len(COLOURS)], marker=_MARKERS[i % len(_MARKERS)],
-                markersize=5, capsize=2.5, elinewidth=1, linewidth=1.6, label=name,
+                linestyle=_DASHES[i // len(COLOURS) % len(_DASHES)], linewidth=1.6, markersize=5,
+                capsize=2.5, elinewidth=1, label=name,
             )  # fmt: skip
         place.set_xlabel(axes[0])
         place.set_ylabel(axes[1])
@@ -117,8 +121,6 @@ def lines(
             place.xaxis.set_minor_locator(NullLocator())
         if from_zero and not log[1]:
             place.set_ylim(bottom=0)
-        longest = max((len(name) for name in series), default=1)
-        columns = max(1, min(4, len(series), _LEGEND // (longest + 6)))  # a line's sample takes the room of 6 letters
         drawn.legend(loc="outside lower center", ncols=columns)
         drawn.suptitle(title, fontsize=10.5)
 

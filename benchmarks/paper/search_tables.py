@@ -128,7 +128,7 @@ def recall_figure(path: Path, title: str, rows: Sequence[Row]) -> None:
     most = max((r for points in growing.values() for r in points), default=2)
     series = {name: _line(points) for name, points in growing.items()}
     series |= {name: _line({1: recall, most: recall}) for name, recall in level.items()}
-    lines(path, title, series, ("R (MACH), trees (Parabel)", "weighted recall@100, %"), (False, False))
+    lines(path, title, series, ("R (MACH), trees (Parabel)", "weighted recall@100, %"), (True, False), False)
 
 
 def _line(points: dict[int, float]) -> Line:

@@ -112,8 +112,10 @@ def test_row_weights_count(small_data: Dataset) -> None:
 
 def test_memory_is_checked_before_training(small_data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "available_bytes", lambda: 10 * 2**10)
-    with pytest.raises(NotEnoughMemory, match="fewer at a time"):
+    with pytest.raises(NotEnoughMemory, match="train with a smaller hidden layer, fewer buckets or fewer features"):
         train(job_of(small_data), [0], LocalExecutor(), NEVER)
+    with pytest.raises(NotEnoughMemory, match="train fewer at a time"):
+        train(job_of(small_data), [0, 1], PoolExecutor(2), NEVER)
 
 
 class TestPlan:
