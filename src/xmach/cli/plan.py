@@ -69,10 +69,7 @@ def plan(
         workers=whole("--workers", workers, 0) or (1 if budget is None else usable_cores()),
         bucketing=bucketing.value,
     )
-    if nonzeros is not None and features is not None and nonzeros > features:
-        raise ParameterError(f"--nonzeros {nonzeros:g}: a row has {features} features")
-    if features is None and budget is not None:
-        raise ParameterError("--memory needs --features: nearly all of a model is its input layers")
+    _check_features(features, nonzeros, budget)
     proposal = propose(request)
     shape = proposal.shape
     key = (shape.n_labels, shape.n_buckets, shape.n_repetitions)
@@ -84,6 +81,13 @@ def plan(
         return
     for line in _lines(request, proposal, chances, bill, pairs, seed):
         typer.echo(line)
+
+
+def _check_features(features: int | None, nonzeros: float | None, budget: int | None) -> None:
+    if nonzeros is not None and features is not None and nonzeros > features:
+        raise ParameterError(f"--nonzeros {nonzeros:g}: a row has {features} features")
+    if features is None and budget is not None:
+        raise ParameterError("--memory needs --features: nearly all of a model is its input layers")
 
 
 def _data_size(rows: int, nonzeros: float, labels_per_row: float, source: str, vocabulary: str | None) -> Any:
