@@ -18,7 +18,7 @@ from benchmarks.plots import Panel, bars
 from benchmarks.processes import high_water, resident
 from benchmarks.sketches import DISTRIBUTIONS, sketch
 from xmach import load, read_dataset
-from xmach._kernels.scan import MEAN, finish_top_k, scan_top_k, start_top_k
+from xmach._kernels.decode.scan import MEAN, finish_top_k, scan_top_k, start_top_k
 from xmach.buckets import Index, UniversalHashes, fill_tables, new_tables, stored
 from xmach.cli.progress import say
 from xmach.decoding import Decoder

@@ -61,7 +61,9 @@ seconds |= {"opening": opened - verified, "answer": answered - opened}
 print(json.dumps(seconds | {"private": private() - before, "ids": best.ids.tolist()}), flush=True)
 sys.stdin.read()
 """
-IMPORTS = "import xmach.cli.app, xmach.cli.reading, xmach.data.answers, xmach.store"  # what `xmach predict` imports
+IMPORTS = (
+    "import xmach.cli.app, xmach.cli.reading, xmach.data.write.predictions, xmach.store"  # what `xmach predict` imports
+)
 
 
 def main() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
+from tests.reference.rows import tfidf_rows_slow, unit_rows_slow
 
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
-from xmach._kernels.rows import gather_rows, tfidf_rows, tfidf_rows_slow, unit_rows, unit_rows_slow
+from xmach._kernels.train.rows import gather_rows, tfidf_rows, unit_rows
 from xmach.types import DoubleArray, FloatArray, IntArray
 
 N_ROWS, BATCH, N_FEATURES, EACH = 4000, 128, 101_938, 670

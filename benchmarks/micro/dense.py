@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from tests.reference.dense import bucket_targets_slow
 
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
-from xmach._kernels.dense import adam, bucket_targets, bucket_targets_slow
+from xmach._kernels.train.dense import adam, bucket_targets
 from xmach.buckets import UniversalHashes
 from xmach.types import AnyArray, FloatArray, SparseRows
 

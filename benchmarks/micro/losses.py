@@ -12,8 +12,8 @@ from torch.nn import functional
 from benchmarks.micro.dense import BATCH, EACH, N_BUCKETS, N_LABELS, Targets, batch_targets
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
-from xmach._kernels.dense import bce_gradient
-from xmach._kernels.softmax import softmax_loss
+from xmach._kernels.train.dense import bce_gradient
+from xmach._kernels.train.softmax import softmax_loss
 from xmach.buckets import UniversalHashes
 from xmach.models.network import sigmoid_in_place
 from xmach.types import AnyArray, FloatArray

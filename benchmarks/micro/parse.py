@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 from sklearn.datasets import load_svmlight_file
+from tests.reference.sparse_rows import parse_rows_slow
 
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
-from xmach._kernels.parse import PLAIN, parse_rows, parse_rows_slow
+from xmach._kernels.parse.sparse_rows import PLAIN, parse_rows
 from xmach.types import FloatArray
 
 N_ROWS, N_FEATURES, EACH, N_LABELS = 300, 135_909, 75, 670_091  # few: the twin computes with fractions

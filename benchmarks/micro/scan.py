@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from tests.reference.scan import scan_top_k_slow
 
 from benchmarks.micro.entry import OURS, Entry
-from xmach._kernels.scan import MEAN, finish_top_k, scan_means, scan_top_k, scan_top_k_slow, start_top_k
+from xmach._kernels.decode.scan import MEAN, finish_top_k, scan_means, scan_top_k, start_top_k
 from xmach.buckets import UniversalHashes
 from xmach.types import FloatArray, IntArray
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from tests.reference.index import sort_into_buckets_slow
+from tests.reference.logarithm import floored_log_slow
 
 from benchmarks.micro.entry import OURS, Entry
-from xmach._kernels.index import sort_into_buckets, sort_into_buckets_slow
-from xmach._kernels.logarithm import floored_log, floored_log_slow
+from xmach._kernels.decode.index import sort_into_buckets
+from xmach._kernels.decode.logarithm import floored_log
 from xmach.buckets import UniversalHashes
 from xmach.types import AnyArray, FloatArray
 

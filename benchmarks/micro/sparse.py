@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
+from tests.reference.sparse import sparse_adam_slow, sparse_forward_slow
 
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
-from xmach._kernels.sparse import sparse_adam_slow, sparse_forward, sparse_forward_slow
+from xmach._kernels.train.sparse import sparse_forward
 from xmach.learners.room import Rates, Transposer
 from xmach.types import FloatArray, SparseRows
 

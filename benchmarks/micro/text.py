@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
+from tests.reference.hashing import hash_texts_slow
 
 from benchmarks.micro.entry import OURS, Entry
-from xmach._kernels.text import hash_texts, hash_texts_slow
+from xmach._kernels.text.hashing import hash_texts
 from xmach.features.words import character_kinds, words_of
 from xmach.synthetic import Shop
 from xmach.types import DoubleArray

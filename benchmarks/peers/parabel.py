@@ -12,7 +12,7 @@ import omikuji
 from benchmarks.peers.adapter import Settings
 from benchmarks.peers.hashing import hashed_rows
 from benchmarks.peers.search_data import Training
-from xmach.data.xmc_writer import xmc_header, xmc_text
+from xmach.data.write.xmc import xmc_header, xmc_text
 from xmach.features import HashedText, Scaler, fit_scaler
 from xmach.types import FloatArray, IntArray, SparseRows, row_batches
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xmach.data import Dataset
-from xmach.data.filters import answers_to_ask, drop_answers, drop_labels
+from xmach.data.labels.filters import answers_to_ask, drop_answers, drop_labels
 from xmach.decoding import ESTIMATORS, Candidates
 from xmach.errors import InputError
 from xmach.metrics import (

@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 from xmach.buckets import Buckets, Index
 from xmach.data import LabelCounts
 from xmach.data.arrays import as_rows, as_sparse_rows, check_columns
-from xmach.data.label_names import LabelNames, find_names
+from xmach.data.labels.names import LabelNames, find_names
 from xmach.decoding import Candidates, Decoder
 from xmach.errors import InputError
 from xmach.features import Scaler

@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.candidates import gather_signatures_slow, score_pairs_slow
 
-from xmach._kernels.candidates import (
-    gather_signatures,
-    gather_signatures_slow,
-    score_pairs,
-    score_pairs_slow,
-)
-from xmach._kernels.index import Index
-from xmach._kernels.scan import MEAN, MEDIAN, MIN
+from xmach._kernels.decode.candidates import gather_signatures, score_pairs
+from xmach._kernels.decode.index import Index
+from xmach._kernels.decode.scan import MEAN, MEDIAN, MIN
 from xmach.buckets import UniversalHashes, computed, table_index
 
 

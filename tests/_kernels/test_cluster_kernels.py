@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.clusters import add_to_labels_slow, balanced_clusters_slow, unit_points_slow
 
-from xmach._kernels.clusters import (
-    add_to_labels,
-    add_to_labels_slow,
-    balanced_clusters,
-    balanced_clusters_slow,
-    unit_points,
-    unit_points_slow,
-)
+from xmach._kernels.train.clusters import add_to_labels, balanced_clusters, unit_points
 from xmach.types import FloatArray, IntArray
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.few_rows import dense_forward_slow
 
-from xmach._kernels.few_rows import dense_forward, dense_forward_slow
+from xmach._kernels.train.few_rows import dense_forward
 from xmach.types import FloatArray
 
 WIDTHS = st.sampled_from([1, 7, 1024, 2050])

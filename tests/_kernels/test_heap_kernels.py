@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xmach._kernels.heap import offer, sift_down, sort_heap
+from xmach._kernels.decode.heap import offer, sift_down, sort_heap
 from xmach.types import FloatArray, IntArray
 
 NOBODY = 10**6  # an id beyond all

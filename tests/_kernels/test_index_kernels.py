@@ -6,19 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.reference.index import column_slow, members_slow, signature_slow, sort_into_buckets_slow
 
-from xmach._kernels.index import (
-    Index,
-    column_slow,
-    fill_column,
-    fill_signatures,
-    members,
-    members_slow,
-    signature,
-    signature_slow,
-    sort_into_buckets,
-    sort_into_buckets_slow,
-)
+from xmach._kernels.decode.index import Index, fill_column, fill_signatures, members, signature, sort_into_buckets
 from xmach.types import AnyArray
 
 LARGEST = 2**32 - 5  # the largest prime of the family

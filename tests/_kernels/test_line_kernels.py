@@ -7,8 +7,8 @@ import pytest
 from numba.core.errors import TypingError
 
 from xmach._kernels._lines import LINE
-from xmach._kernels.dense import adam_ahead, adam_row
-from xmach._kernels.sparse import add_rows, add_scaled
+from xmach._kernels.train.dense import adam_ahead, adam_row
+from xmach._kernels.train.sparse import add_rows, add_scaled
 
 LENGTHS = [0, 1, LINE - 1, LINE, LINE + 1, 3 * LINE, 3 * LINE + 7, 500]
 RATES = [np.float32(number) for number in (0.01, 0.9, 0.999, 1e-8, 0.98)]  # rate, beta1, beta2, epsilon, decay

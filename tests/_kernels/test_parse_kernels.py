@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.sparse_rows import nearest_float32_slow, parse_rows_slow
 
-from xmach._kernels.parse import ANY_INTEGER, BARE, BARRED, PLAIN, nearest_float32_slow, parse_rows, parse_rows_slow
+from xmach._kernels.parse.sparse_rows import ANY_INTEGER, BARE, BARRED, PLAIN, parse_rows
 
 FORMS = [(PLAIN, 20), (PLAIN, ANY_INTEGER), (BARE, 0), (BARRED, ANY_INTEGER)]
 WIDE = 2**31 - 1

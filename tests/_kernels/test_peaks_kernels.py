@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.peaks import collect_slow, keys_slow
 
-from xmach._kernels.peaks import (
+from xmach._kernels.decode.peaks import (
     BLOCK,
     LOWEST,
     block_maxima,
     collect,
-    collect_slow,
     count_cells,
     key_of_value,
-    keys_slow,
     level_of,
     value_of,
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.reference.index import sort_into_buckets_slow
+from tests.reference.scan import scan_top_k_slow
 
-from xmach._kernels.index import Index, sort_into_buckets_slow
-from xmach._kernels.lists import LISTS, SCANNED, SCORED, TOUCHED, make_scratch
-from xmach._kernels.pruned import pruned_top_k
-from xmach._kernels.scan import MEAN, scan_top_k_slow
+from xmach._kernels.decode.index import Index
+from xmach._kernels.decode.lists import LISTS, SCANNED, SCORED, TOUCHED, make_scratch
+from xmach._kernels.decode.pruned import pruned_top_k
+from xmach._kernels.decode.scan import MEAN
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray
 
 NO_MASK = np.zeros(0, np.bool_)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.rows import tfidf_rows_slow, unit_rows_slow
 
-from xmach._kernels.rows import gather_rows, tfidf_rows, tfidf_rows_slow, unit_rows, unit_rows_slow
+from xmach._kernels.train.rows import gather_rows, tfidf_rows, unit_rows
 from xmach.types import SparseRows
 
 seeds = st.integers(0, 2**32 - 1)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.row_keys import row_keys_slow
 
-from xmach._kernels.row_keys import row_keys, row_keys_slow
+from xmach._kernels.parse.row_keys import row_keys
 from xmach.types import AnyArray
 
 Row = dict[int, float]

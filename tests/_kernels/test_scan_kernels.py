@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.scan import scan_top_k_slow, score_labels_slow
 
-from xmach._kernels.scan import (
+from xmach._kernels.decode.scan import (
     MEAN,
     MEDIAN,
     MIN,
     finish_top_k,
     scan_means,
     scan_top_k,
-    scan_top_k_slow,
     score_labels,
-    score_labels_slow,
     start_top_k,
 )
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray

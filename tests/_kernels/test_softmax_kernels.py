@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.softmax import sample_slow, softmax_slow
 
-from xmach._kernels.softmax import LANES, sample_slow, softmax, softmax_loss, softmax_sampled, softmax_slow
+from xmach._kernels.train.softmax import LANES, softmax, softmax_loss, softmax_sampled
 from xmach.types import DoubleArray, FloatArray
 
 

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.sparse import sparse_adam_slow, sparse_forward_slow
 
-from xmach._kernels.sparse import (
+from xmach._kernels.train.sparse import (
     BLOCK,
     count_features,
     list_features,
     sparse_adam,
-    sparse_adam_slow,
     sparse_forward,
-    sparse_forward_slow,
     transpose_batch,
 )
 from xmach.learners.room import Rates, Transposer

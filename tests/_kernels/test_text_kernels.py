@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils import murmurhash3_32
+from tests.reference.hashing import hash_texts_slow
+from tests.reference.murmur import murmur3_slow
+from tests.reference.tally import tally_slow
 
-from xmach._kernels.murmur import SLACK, murmur3_slow, murmur3_tagged, murmur3_trigram
-from xmach._kernels.tally import Counted, tally, tally_slow
-from xmach._kernels.text import hash_texts, hash_texts_slow
-from xmach._kernels.words import MARK, OTHER, SINGLE, WORD
+from xmach._kernels.text.hashing import hash_texts
+from xmach._kernels.text.murmur import SLACK, murmur3_tagged, murmur3_trigram
+from xmach._kernels.text.tally import Counted, tally
+from xmach._kernels.text.words import MARK, OTHER, SINGLE, WORD
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 ALPHABET = "aZ09_ .\né̀漢🀄ß" + "\U00020000"

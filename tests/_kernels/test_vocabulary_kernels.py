@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils import murmurhash3_32
 from tests._kernels.test_text_kernels import ALPHABET, KINDS, padded, words_in
+from tests.reference.lookup import known_rows_slow
+from tests.reference.tokens import key_slow, token_keys_slow
 
-from xmach._kernels.counting import count_keys, insert_keys
-from xmach._kernels.lookup import known_rows, known_rows_slow, make_slots, table_places
-from xmach._kernels.murmur import SECOND_SEED, murmur3_number, murmur3_pair, murmur3_trigram_pair
-from xmach._kernels.tokens import BIGRAMS, KIND_SHIFT, TRIGRAMS, WORDS, Kinds, key_slow, token_keys, token_keys_slow
+from xmach._kernels.text.counting import count_keys, insert_keys
+from xmach._kernels.text.lookup import known_rows, make_slots, table_places
+from xmach._kernels.text.murmur import SECOND_SEED, murmur3_number, murmur3_pair, murmur3_trigram_pair
+from xmach._kernels.text.tokens import BIGRAMS, KIND_SHIFT, TRIGRAMS, WORDS, Kinds, token_keys
 
 EVERY = Kinds(True, True, True)
 C = np.uint32(ord("c"))

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.grouping import group_slow
+from tests.reference.wording import mistype_slow, word_texts_slow
 
-from xmach._kernels.grouping import TextGroups, group_slow
-from xmach._kernels.wording import LONGEST, N_CHANCES, VALUES, Wanted, mistype, word_texts
-from xmach._kernels.wording_slow import mistype_slow, word_texts_slow
 from xmach.synthetic.catalogue import N_ATTRIBUTES, Catalogue
+from xmach.synthetic.kernels.grouping import TextGroups
+from xmach.synthetic.kernels.wording import LONGEST, N_CHANCES, VALUES, Wanted, mistype, word_texts
 from xmach.synthetic.names import brand_digits
 from xmach.synthetic.wording import forms, neighbours, vocabulary
 

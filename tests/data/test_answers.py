@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from xmach.data import answers as module
-from xmach.data.answers import open_answers
+from xmach.data.write import predictions as module
+from xmach.data.write.predictions import open_answers
 from xmach.errors import ParameterError
 from xmach.types import TopK
 

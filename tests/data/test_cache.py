@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from xmach.data import reading
-from xmach.data.reading import read_dataset
+from xmach.data.read import reading
+from xmach.data.read.reading import read_dataset
 from xmach.errors import DataFileError
 
 WriteFile = Callable[..., Path]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from xmach.data import check_file, read_dataset
-from xmach.data.report import MAX_FAULTS
-from xmach.data.tally import Tally
+from xmach.data.labels.tally import Tally
+from xmach.data.read.report import MAX_FAULTS
 from xmach.errors import DataFileError, DataFileMissing
 
 WriteFile = Callable[..., Path]

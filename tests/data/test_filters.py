@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xmach.data.filters import answers_to_ask, drop_answers, drop_labels, read_filter
+from xmach.data.labels.filters import answers_to_ask, drop_answers, drop_labels, read_filter
 from xmach.errors import DataFileError, InputError
 from xmach.types import SparseRows
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from xmach.data import Dataset, ReadOptions, check_file, guess_format, read_dataset, write_xmc
-from xmach.data.label_files import usual_label_file
+from xmach.data.read.label_files import usual_label_file
 from xmach.errors import DataFileError, DataFileMissing, ParameterError
 
 WriteFile = Callable[..., Path]

@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from xmach.data import Columns, Dataset, ReadOptions, check_file, guess_format, read_dataset
-from xmach.data.sparse.exact import BlankLines
-from xmach.data.tables import csv_reader as table_csv
-from xmach.data.tables import json_reader as table_json
-from xmach.data.tables import reader as table_reader
-from xmach.data.tables.csv_records import CSV, exact_records, quick_records
+from xmach.data.read.sparse.exact import BlankLines
+from xmach.data.read.tables import csv_reader as table_csv
+from xmach.data.read.tables import json_reader as table_json
+from xmach.data.read.tables import reader as table_reader
+from xmach.data.read.tables.csv_records import CSV, exact_records, quick_records
 from xmach.errors import DataFileError, ParameterError
 from xmach.features import HashedText
 from xmach.types import SparseRows

@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from xmach.data import Columns, Dataset, read_dataset
-from xmach.data.tables import csv_reader, json_reader, parquet_reader
+from xmach.data.read.tables import csv_reader, json_reader, parquet_reader
 from xmach.types import BoolArray
 
 N = 2000  # rows, some 30 kB: the fast and the slow parser take turns

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xmach.data import read_dataset
-from xmach.data.lines import Chunk, line_chunks
-from xmach.data.rows import Batch, Rules
-from xmach.data.sparse.exact import BlankLines, parse_exact
-from xmach.data.sparse.fast import RowParser, parse_fast
-from xmach.data.sparse.split import BareRules
-from xmach.data.sparse.svmlight import SvmlightRules
-from xmach.data.sparse.vw_rows import VwRules
-from xmach.data.sparse.xmc import XmcRules
+from xmach.data.read.lines import Chunk, line_chunks
+from xmach.data.read.rows import Batch, Rules
+from xmach.data.read.sparse.exact import BlankLines, parse_exact
+from xmach.data.read.sparse.fast import RowParser, parse_fast
+from xmach.data.read.sparse.split import BareRules
+from xmach.data.read.sparse.svmlight import SvmlightRules
+from xmach.data.read.sparse.vw_rows import VwRules
+from xmach.data.read.sparse.xmc import XmcRules
 from xmach.errors import DataFileError
 
 RULES: list[Rules] = [

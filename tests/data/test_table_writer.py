@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from xmach.data.table_writer import Column, Lists, Texts, parquet_table, table_header, table_lines
+from xmach.data.write.tables import Column, Lists, Texts, parquet_table, table_header, table_lines
 from xmach.errors import InputError
 
 TEXTS = ["red shoe", "", 'a "quoted", text', "façade"]

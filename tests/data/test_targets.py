@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 
-from xmach.data.targets import Targets, encode_targets
+from xmach.data.labels.targets import Targets, encode_targets
 from xmach.errors import InputError
 
 

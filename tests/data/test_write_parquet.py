@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.conftest import made_up
 
-from xmach.data import Columns, Dataset, check_file, parquet_writer, read_dataset, write_parquet
-from xmach.data.tables import parquet_rows
+from xmach.data import Columns, Dataset, check_file, read_dataset, write_parquet
+from xmach.data.read.tables import parquet_rows
+from xmach.data.write import parquet as parquet_writer
 from xmach.errors import DataFileError, InputError
 from xmach.types import SparseRows
 

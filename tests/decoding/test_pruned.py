@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.decoding.kinds import FACTS, KINDS, Draw, all_equal, far_from_zero, quantised, relevant
 
-from xmach._kernels.scan import MEAN
+from xmach._kernels.decode.scan import MEAN
 from xmach.buckets import Index, UniversalHashes, computed, fill_tables, new_tables, stored, table_index
 from xmach.decoding import Decoder
 from xmach.decoding.estimators import prepare_cells, rule_of

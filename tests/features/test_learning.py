@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xmach._kernels.tokens import WORDS
+from xmach._kernels.text.tokens import WORDS
 from xmach.errors import ParameterError
 from xmach.features import learning
 from xmach.features.learning import TokenCounts, VocabularyLearner

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from xmach._kernels.rows import tfidf_rows
+from xmach._kernels.train.rows import tfidf_rows
 from xmach.errors import InputError, ParameterError
 from xmach.features import Scaler, fit_scaler, scaling
 from xmach.types import FloatArray, SparseRows, slice_rows

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from sklearn.utils import murmurhash3_32
 from tests.features.test_hashed import TEXTS
+from tests.reference.tokens import key_slow
 
-from xmach._kernels.tokens import key_slow
 from xmach.errors import InputError, ParameterError
 from xmach.features import HashedText, VocabularyText, blocks, featurizer, learned, stored_text
 from xmach.features.words import words_of

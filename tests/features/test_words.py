@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from xmach._kernels.words import MARK, OTHER, SINGLE, WORD
+from xmach._kernels.text.words import MARK, OTHER, SINGLE, WORD
 from xmach.features.words import character_kinds, folded, words_of
 
 

@@ -12,8 +12,8 @@ import pytest
 from benchmarks import memory as bench
 
 from xmach import predictor
-from xmach._kernels.lists import make_scratch
-from xmach._kernels.lookup import table_places
+from xmach._kernels.decode.lists import make_scratch
+from xmach._kernels.text.lookup import table_places
 from xmach.decoding import decoder
 from xmach.errors import ParameterError
 from xmach.features import VocabularyText, learning

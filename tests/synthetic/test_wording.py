@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.reference.wording import mistype_slow
 
-from xmach._kernels.wording import VALUES
-from xmach._kernels.wording_slow import mistype_slow
 from xmach.synthetic.catalogue import N_ATTRIBUTES, Catalogue
+from xmach.synthetic.kernels.wording import VALUES
 from xmach.synthetic.randomness import stream
 from xmach.synthetic.wording import Wording
 

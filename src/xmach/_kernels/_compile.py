@@ -35,26 +35,26 @@ def kernel(function: Callable[P, T]) -> Callable[P, T]:
     """
     try:
         compiled = numba.njit(function, cache=True, nogil=True, error_model="numpy")
-        _stamp(compiled)
+        _stamp(compiled, function)
     except RuntimeError:  # neither the package folder nor the user's cache folder can be written
         compiled = numba.njit(function, nogil=True, error_model="numpy")
     return cast(Callable[P, T], compiled)
 
 
-def _stamp(compiled: Any) -> None:
-    """Let kept machine code be valid only as long as no kernel's source changes.
+def _stamp(compiled: Any, function: Callable[..., Any]) -> None:
+    """Keep cached machine code valid only as long as no kernel source changes.
 
-    Numba looks at the function's own file, by its time and size. But kernels are compiled into those that call them,
-    from other files, and files of a wheel all have one time: after an upgrade old code would answer.
+    Numba checks only the time and size of the function's own file. But kernels from other files are compiled into
+    their callers, and all files of a wheel have the same time: after an upgrade the old code would answer.
     """
     file = compiled._cache._cache_file
-    file._source_stamp = (file._source_stamp, _sources())
+    file._source_stamp = (file._source_stamp, _sources(Path(function.__code__.co_filename).parent))
 
 
 @cache
-def _sources() -> str:
-    """A digest of the sources of all kernels."""
+def _sources(folder: Path) -> str:
+    """A digest of all kernel sources, and of a folder of kernels elsewhere in the package."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted({*Path(__file__).parent.rglob("*.py"), *folder.glob("*.py")}):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()

@@ -1,6 +1,6 @@
 """Labels to buckets: 2-universal hashes, tables of clusters, their signatures, the index that a decoder searches."""
 
-from xmach._kernels.index import Index
+from xmach._kernels.decode.index import Index
 from xmach.buckets.inverted import (
     Tables,
     bucket_members,

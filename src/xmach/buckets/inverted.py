@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xmach._kernels.index import Index, fill_column, fill_signatures, members, sort_into_buckets
+from xmach._kernels.decode.index import Index, fill_column, fill_signatures, members, sort_into_buckets
 from xmach.buckets.learned import Buckets, LearnedBuckets
 from xmach.buckets.universal import UniversalHashes
 from xmach.types import AnyArray, Int32Array, IntArray

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xmach._kernels.clusters import balanced_clusters, unit_points
+from xmach._kernels.train.clusters import balanced_clusters, unit_points
 from xmach.buckets.universal import UniversalHashes
 from xmach.errors import InputError
 from xmach.types import AnyArray, FloatArray, IntArray

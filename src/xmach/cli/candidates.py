@@ -8,7 +8,7 @@ import numpy as np
 
 from xmach.cli.progress import say
 from xmach.cli.reading import written
-from xmach.data.label_names import find_names, read_label_names
+from xmach.data.labels.names import find_names, read_label_names
 from xmach.errors import DataFileError, InputError
 from xmach.predictor import Predictor
 from xmach.types import IntArray

@@ -45,7 +45,7 @@ def predict(
     """Write JSON lines, {"row": 0, "labels": [...], "scores": [...]}, or Parquet where --out ends with .parquet."""
     from xmach.cli.candidates import read_candidates
     from xmach.cli.reading import Fit, How, read
-    from xmach.data.answers import open_answers
+    from xmach.data.write.predictions import open_answers
     from xmach.store import ModelStore, load
     from xmach.types import check_k, row_batches, slice_rows
 

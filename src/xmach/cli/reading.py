@@ -12,8 +12,8 @@ from xmach.cli.choices import Format, OnError
 from xmach.cli.progress import Meter, say
 from xmach.cli.texts import learn_vocabulary
 from xmach.data import Columns, Dataset, ReadOptions, merge_rows, read_dataset, read_label_names
-from xmach.data.filters import read_filter
-from xmach.data.formats import TABLES, resolve_format
+from xmach.data.labels.filters import read_filter
+from xmach.data.read.formats import TABLES, resolve_format
 from xmach.errors import ParameterError
 from xmach.features import HashedText
 from xmach.store import ModelStore

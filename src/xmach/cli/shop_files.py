@@ -11,11 +11,11 @@ from typing import Literal, TypeAlias
 
 from xmach.cli.choices import ShopFormat
 from xmach.data import Dataset
-from xmach.data.parquet_writer import open_rows
-from xmach.data.table_writer import Column, Lists, Texts, parquet_table, table_header, table_lines
-from xmach.data.tables.parquet_rows import Sizes
+from xmach.data.read.tables.parquet_rows import Sizes
 from xmach.data.whole_files import whole_file
-from xmach.data.xmc_writer import xmc_header, xmc_text
+from xmach.data.write.parquet import open_rows
+from xmach.data.write.tables import Column, Lists, Texts, parquet_table, table_header, table_lines
+from xmach.data.write.xmc import xmc_header, xmc_text
 from xmach.features import HashedText
 from xmach.synthetic import Period, QueryBlock, Shop
 from xmach.types import SparseRows, row_batches

@@ -1,17 +1,17 @@
 """Files to Dataset: a reader for each format, a saved form that is memory-mapped, and file checks."""
 
 from xmach.data.dataset import Dataset
-from xmach.data.filters import answers_to_ask, drop_answers, drop_labels, read_filter
-from xmach.data.formats import guess_format
-from xmach.data.label_counts import LabelCounts
-from xmach.data.label_files import usual_label_file
-from xmach.data.label_names import read_label_names
+from xmach.data.labels.counts import LabelCounts
+from xmach.data.labels.filters import answers_to_ask, drop_answers, drop_labels, read_filter
+from xmach.data.labels.names import read_label_names
 from xmach.data.merging import merge_rows
 from xmach.data.options import Columns, ReadOptions
-from xmach.data.parquet_writer import write_parquet
-from xmach.data.reading import read_dataset
-from xmach.data.report import FileReport, check_file
-from xmach.data.xmc_writer import write_xmc
+from xmach.data.read.formats import guess_format
+from xmach.data.read.label_files import usual_label_file
+from xmach.data.read.reading import read_dataset
+from xmach.data.read.report import FileReport, check_file
+from xmach.data.write.parquet import write_parquet
+from xmach.data.write.xmc import write_xmc
 
 __all__ = [
     "Columns",

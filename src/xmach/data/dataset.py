@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from xmach.data import folders
-from xmach.data.label_counts import LabelCounts
-from xmach.data.names import names_digest
+from xmach.data import dataset_folder
+from xmach.data.labels.counts import LabelCounts
+from xmach.data.labels.mapped_names import names_digest
 from xmach.data.npy import let_go
 from xmach.data.options import Columns
 from xmach.errors import InputError
@@ -124,18 +124,20 @@ class Dataset:
     def save(self, folder: str | os.PathLike[str]) -> Dataset:
         """Write to a folder that does not exist yet, all or nothing, and open it from there."""
         target = Path(folder)
-        with folders.staging(target) as temporary:
-            folders.write_arrays(temporary, self.arrays())
+        with dataset_folder.staging(target) as temporary:
+            dataset_folder.write_arrays(temporary, self.arrays())
             if self.row_numbers is not None:  # where rows come from is not what they are: no part of the fingerprint
-                folders.write_arrays(temporary, {folders.ROW_NUMBERS: np.asarray(self.row_numbers, np.int64)})
-            folders.write_meta(temporary, self)
-            folders.publish(temporary, target, self.fingerprint)
+                dataset_folder.write_arrays(
+                    temporary, {dataset_folder.ROW_NUMBERS: np.asarray(self.row_numbers, np.int64)}
+                )
+            dataset_folder.write_meta(temporary, self)
+            dataset_folder.publish(temporary, target, self.fingerprint)
         return Dataset.open(target)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, in_memory: bool = False) -> Dataset:
         """A saved dataset: memory-mapped, or read into memory and so free of its folder."""
-        return cls(**folders.read(Path(folder), in_memory=in_memory))
+        return cls(**dataset_folder.read(Path(folder), in_memory=in_memory))
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         if self.folder is not None:

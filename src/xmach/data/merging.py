@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmach._kernels.row_keys import row_keys
+from xmach._kernels.parse.row_keys import row_keys
 from xmach.data.arrays import as_sparse_rows
-from xmach.data.cache import built, describe
 from xmach.data.dataset import Dataset
+from xmach.data.dataset_cache import built, describe
 from xmach.data.npy import NpyAppender
-from xmach.data.rows import row_offsets
+from xmach.data.read.rows import row_offsets
 from xmach.types import AnyArray, DoubleArray, IntArray, Rows, SparseRows, row_batches, slice_rows
 
 MERGE_VERSION = 1  # part of the cache key: raise it when the same rows would merge differently

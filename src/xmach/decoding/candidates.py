@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from xmach._kernels.candidates import gather_signatures, score_pairs
-from xmach._kernels.index import Index
+from xmach._kernels.decode.candidates import gather_signatures, score_pairs
+from xmach._kernels.decode.index import Index
 from xmach.decoding.exact import Seen
 from xmach.decoding.pruned import Statistics
 from xmach.errors import InputError

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xmach._kernels.scan import MEAN, score_labels
+from xmach._kernels.decode.scan import MEAN, score_labels
 from xmach.buckets import (
     Buckets,
     Index,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmach._kernels.logarithm import floored_log
-from xmach._kernels.scan import MEAN, MEDIAN, MIN
+from xmach._kernels.decode.logarithm import floored_log
+from xmach._kernels.decode.scan import MEAN, MEDIAN, MIN
 from xmach.errors import ParameterError
 from xmach.planning import unbiased
 from xmach.types import FloatArray

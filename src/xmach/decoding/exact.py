@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmach._kernels.index import Index, fill_signatures
-from xmach._kernels.scan import MEAN, finish_top_k, scan_means, scan_top_k, start_top_k
+from xmach._kernels.decode.index import Index, fill_signatures
+from xmach._kernels.decode.scan import MEAN, finish_top_k, scan_means, scan_top_k, start_top_k
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray
 
 _BLOCK = 1 << 16  # stored signatures scanned at a time

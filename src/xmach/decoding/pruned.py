@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmach._kernels.index import Index
-from xmach._kernels.lists import LISTS, SCANNED, SCORED, TOUCHED, Scratch, make_scratch
-from xmach._kernels.pruned import pruned_top_k
-from xmach._kernels.scan import MEAN
+from xmach._kernels.decode.index import Index
+from xmach._kernels.decode.lists import LISTS, SCANNED, SCORED, TOUCHED, Scratch, make_scratch
+from xmach._kernels.decode.pruned import pruned_top_k
+from xmach._kernels.decode.scan import MEAN
 from xmach.decoding.exact import Seen, scan
 from xmach.types import BoolArray, FloatArray, IntArray
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from xmach.buckets import RANDOM, clustered_repetitions
 from xmach.data import Dataset
 from xmach.data.arrays import as_rows, check_numbers, check_structure
-from xmach.data.targets import Targets, encode_targets
+from xmach.data.labels.targets import Targets, encode_targets
 from xmach.decoding import Candidates
 from xmach.errors import InputError, NotEnoughMemory, ParameterError
 from xmach.estimator.fitting import (

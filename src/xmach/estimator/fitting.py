@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from xmach.data import Columns, Dataset
-from xmach.data.targets import Targets
+from xmach.data.labels.targets import Targets
 from xmach.errors import InputError, ParameterError
 from xmach.executors import Board, Executor
 from xmach.features import VocabularyText, featurizer

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from xmach._kernels.rows import tfidf_rows
+from xmach._kernels.train.rows import tfidf_rows
 from xmach.errors import ParameterError
 from xmach.features import Scaler, featurizer, fit_scaler, learned
 from xmach.predictor import text_list, text_rows

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
-from xmach._kernels.text import hash_texts
+from xmach._kernels.text.hashing import hash_texts
 from xmach.errors import ParameterError
 from xmach.features.blocks import Encoded, counted_rows
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray, SparseRows

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xmach._kernels.counting import count_keys, insert_keys
-from xmach._kernels.tokens import Kinds, token_keys
+from xmach._kernels.text.counting import count_keys, insert_keys
+from xmach._kernels.text.tokens import Kinds, token_keys
 from xmach.features.blocks import encoded_blocks
 from xmach.parameters import whole
 from xmach.types import AnyArray, IntArray

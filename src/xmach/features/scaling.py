@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from xmach._kernels.rows import tfidf_rows, unit_rows
+from xmach._kernels.train.rows import tfidf_rows, unit_rows
 from xmach.errors import InputError, ParameterError
 from xmach.types import DoubleArray, FloatArray, Rows, SparseRows, row_batches
 

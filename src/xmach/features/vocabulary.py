@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xmach._kernels.lookup import Slots, known_rows, make_slots
-from xmach._kernels.tokens import KIND_SHIFT, Kinds, token_keys
+from xmach._kernels.text.lookup import Slots, known_rows, make_slots
+from xmach._kernels.text.tokens import KIND_SHIFT, Kinds, token_keys
 from xmach.errors import InputError, ParameterError
 from xmach.features.blocks import Encoded, counted_rows
 from xmach.features.learning import HELD_TOKENS, VocabularyLearner

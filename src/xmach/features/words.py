@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from xmach._kernels.words import MARK, SINGLE, WORD
+from xmach._kernels.text.words import MARK, SINGLE, WORD
 from xmach.types import AnyArray
 
 # Han, kana and their extensions: written without spaces, so a run of them falls back to single characters.

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xmach._kernels.dense import bce_gradient
-from xmach._kernels.softmax import softmax_loss
+from xmach._kernels.train.dense import bce_gradient
+from xmach._kernels.train.softmax import softmax_loss
 from xmach.models.network import sigmoid_in_place
 from xmach.types import FloatArray, Int32Array, IntArray
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from xmach._kernels.dense import adam, adam_row
-from xmach._kernels.sparse import sparse_forward
+from xmach._kernels.train.dense import adam, adam_row
+from xmach._kernels.train.sparse import sparse_forward
 from xmach.learners.losses import LOSSES
 from xmach.learners.room import Rates, Room, Transposer, aligned_zeros
 from xmach.learners.settings import NetworkSettings

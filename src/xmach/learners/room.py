@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xmach._kernels._lines import LINE
-from xmach._kernels.sparse import (
+from xmach._kernels.train.sparse import (
     BLOCK,
     count_features,
     list_features,

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from xmach._kernels.softmax import LANES, softmax_sampled
+from xmach._kernels.train.softmax import LANES, softmax_sampled
 from xmach.learners.room import Transposer
 from xmach.learners.task import TargetBatch
 from xmach.types import FloatArray, SparseRows

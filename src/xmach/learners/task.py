@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from xmach._kernels.dense import bucket_targets
-from xmach._kernels.rows import gather_rows
+from xmach._kernels.train.dense import bucket_targets
+from xmach._kernels.train.rows import gather_rows
 from xmach.buckets import Buckets
 from xmach.features import Scaler
 from xmach.learners.room import ByFeature

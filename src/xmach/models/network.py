@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xmach._kernels.few_rows import dense_forward
-from xmach._kernels.softmax import softmax
-from xmach._kernels.sparse import sparse_forward
+from xmach._kernels.train.few_rows import dense_forward
+from xmach._kernels.train.softmax import softmax
+from xmach._kernels.train.sparse import sparse_forward
 from xmach.errors import InputError
 from xmach.types import FloatArray, Loss, Rows, SparseRows
 

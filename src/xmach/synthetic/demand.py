@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmach._kernels.wording import BRAND, MODEL, SERIES, TYPE, VALUES
 from xmach.synthetic.catalogue import N_ATTRIBUTES, Catalogue, Facets
+from xmach.synthetic.kernels.wording import BRAND, MODEL, SERIES, TYPE, VALUES
 from xmach.synthetic.popularity import Popularity, When
 from xmach.synthetic.settings import ShopSettings
 from xmach.types import BoolArray, DoubleArray, IntArray

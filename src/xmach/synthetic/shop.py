@@ -7,12 +7,12 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from xmach._kernels.grouping import TextGroups
 from xmach.errors import InputError, ParameterError
 from xmach.synthetic.block import Period, Query, QueryBlock, Searches, add_up
 from xmach.synthetic.catalogue import Catalogue, attribute_values
 from xmach.synthetic.demand import Demand
 from xmach.synthetic.departments import product_types
+from xmach.synthetic.kernels.grouping import TextGroups
 from xmach.synthetic.names import brand_names
 from xmach.synthetic.popularity import Popularity
 from xmach.synthetic.randomness import Shuffle, key, stream

@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate, chain
+from typing import NamedTuple
 
 import numpy as np
 
-from xmach._kernels.wording import N_CHANCES, Vocabulary, Wanted, word_texts
-from xmach._kernels.wording_slow import KEYBOARD, Forms
 from xmach.synthetic.catalogue import Facets, attribute_values
 from xmach.synthetic.departments import product_types
+from xmach.synthetic.kernels.wording import N_CHANCES, Vocabulary, Wanted, word_texts
 from xmach.synthetic.names import BRAND_PARTS, brand_digits, series_names
 from xmach.types import AnyArray, BoolArray, IntArray
 
 _EXTRAS = ("best", "cheap", "new", "sale", "for sale", "gift", "with free delivery", "top rated", "good quality")
+
+KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+
+
+class Forms(NamedTuple):
+    """What a vocabulary is made of: every form of every thing."""
+
+    names: Sequence[Sequence[str]]  # of each type
+    other_number: dict[str, str]  # of each name
+    values: Sequence[Sequence[str]]  # of each value
+    series: Sequence[str]
+    extras: Sequence[str]
+    brand_parts: Sequence[Sequence[str]]
 
 
 class Wording:

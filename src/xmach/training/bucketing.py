@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from xmach._kernels.clusters import add_to_labels
+from xmach._kernels.train.clusters import add_to_labels
 from xmach.buckets import (
     WIDTH,
     Buckets,

@@ -1,0 +1,1 @@
+"""From bucket probabilities to the top k labels."""

@@ -1,0 +1,156 @@
+"""Folded UTF-8 text to rows of hashed tokens, from bytes to columns: no string is made of a word, a pair or a trigram.
+
+The words of a text are copied into a line, ` red shoe `, where a word, a pair and three characters are each a stretch
+of bytes to hash. The keys (row, column) of some lines are sorted and counted together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xmach._kernels._compile import kernel
+from xmach._kernels.text.murmur import SLACK, Word, murmur3_tagged, murmur3_trigram
+from xmach._kernels.text.tally import ZERO, Counted, tally
+from xmach._kernels.text.words import (
+    HASH,
+    LINE,
+    SPACE,
+    B,
+    C,
+    W,
+    copy_gram,
+    copy_words,
+    keep_last_word,
+    most_tokens,
+    width_of,
+)
+from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
+
+KEYS = 1 << 14  # keys sorted at a time: both arrays of them stay in the second cache
+
+
+class Wanted(NamedTuple):
+    """What to hash, and into how many columns, which take `shift` bits."""
+
+    words: bool
+    bigrams: bool
+    trigrams: bool
+    modulus: Word
+    shift: int
+
+
+def hash_texts(
+    data: AnyArray, ends: IntArray, kinds: AnyArray, words: bool, bigrams: bool, trigrams: bool, n_features: int
+) -> tuple[IntArray, Int32Array, FloatArray]:
+    """Rows of counts: (n,) lengths, then columns (sorted within a row) and counts of one row after the other.
+
+    Text r ends before byte `ends[r]`; `kinds` has the kind of every code point that occurs.
+    """
+    sizes = most_tokens(ends)
+    longest = int(sizes.max(initial=0))
+    room = max(KEYS, min(longest, n_features)) + 3 * LINE
+    most = int(np.minimum(sizes, n_features).sum()) + room
+    keys, spare = np.empty(room, np.uint64), np.empty(room, np.uint64)
+    counted = Counted(np.zeros(len(ends), np.int64), np.empty(most, np.int32), np.empty(most, np.uint32))
+    line = np.empty(longest + SLACK, np.uint8)
+    shift = (n_features - 1).bit_length()
+    wanted = Wanted(words, bigrams, trigrams, np.uint32(n_features), shift)
+    at, first_row, done = _hash_rows(data, ends, kinds, wanted, line, keys, spare, counted)
+    if at:
+        done = tally(keys, spare, at, shift, first_row, counted, done)
+    return counted.lengths, counted.columns[:done].copy(), counted.counts[:done].astype(np.float32)
+
+
+@kernel
+def _hash_rows(
+    data: AnyArray,
+    ends: IntArray,
+    kinds: AnyArray,
+    wanted: Wanted,
+    line: AnyArray,
+    keys: AnyArray,
+    spare: AnyArray,
+    counted: Counted,
+) -> tuple[int, int, int]:
+    """How many keys are left to count, the row from which on they are, and how many columns are counted."""
+    i = at = done = first_row = ZERO
+    for row in range(len(ends)):
+        n = fresh = last = ZERO + 1  # where the line ends, its new words begin, its last word begins
+        line[0] = SPACE
+        while i < ends[row]:
+            i, n, ascii = copy_words(data, i, ends[row], kinds, line, n)
+            todo = fresh
+            while todo < n:
+                if at >= max(KEYS, counted.lengths[first_row]):  # so many that merging them into the row pays
+                    done = tally(keys, spare, at, wanted.shift, first_row, counted, done)
+                    at, first_row = ZERO, row
+                base = np.uint64(row - first_row) << np.uint64(wanted.shift)
+                if todo == fresh:
+                    at, last = _hash_words(line, fresh, n, wanted, base, keys, at)
+                stop = min(todo + LINE, n)
+                if not wanted.trigrams:
+                    todo = n
+                elif ascii:
+                    at = _hash_ascii_trigrams(line, todo, stop, wanted.modulus, base, keys, at)
+                    todo = stop
+                else:
+                    at, todo = _hash_trigrams(line, todo, stop, wanted.modulus, base, keys, at)
+            if i < ends[row]:
+                n = fresh = keep_last_word(line, last, n)
+    return at, first_row, done
+
+
+@kernel
+def _hash_words(
+    line: AnyArray, begin: int, n: int, wanted: Wanted, base: Any, keys: AnyArray, at: int
+) -> tuple[int, int]:
+    """Keys of the words and of each with the one before; how many keys there are, and where the last word begins."""
+    previous = ZERO + (begin > 1)  # the word that was kept; 0 is none
+    while begin < n:
+        end = begin + 1
+        while line[end] != SPACE:
+            end += 1
+        if wanted.words:
+            keys[at] = base | np.uint64(murmur3_tagged(W, line, begin, end) % wanted.modulus)
+            at += 1
+        if wanted.bigrams and previous:
+            keys[at] = base | np.uint64(murmur3_tagged(B, line, previous, end) % wanted.modulus)
+            at += 1
+        previous, begin = begin, end + 1
+    return at, previous
+
+
+@kernel
+def _hash_ascii_trigrams(
+    line: AnyArray, begin: int, end: int, modulus: Word, base: Any, keys: AnyArray, at: int
+) -> int:
+    """Keys of the trigrams around the letters from `begin` to `end`; how many keys there are."""
+    for j in range(begin, end):
+        a = line[j - 1] if line[j - 1] != SPACE else HASH
+        c = line[j + 1] if line[j + 1] != SPACE else HASH
+        keys[at] = base | np.uint64(murmur3_trigram(C, a, line[j], c) % modulus)
+        at += line[j] != SPACE
+    return at
+
+
+@kernel
+def _hash_trigrams(
+    line: AnyArray, begin: int, end: int, modulus: Word, base: Any, keys: AnyArray, at: int
+) -> tuple[int, int]:
+    """The same where letters have several bytes; also where the next letter is."""
+    gram = np.empty(12 + SLACK, np.uint8)
+    before = begin - 1
+    while line[before] & 0xC0 == 0x80:
+        before -= 1
+    j = begin
+    while j < end:
+        after = j + width_of(line[j])
+        if line[j] != SPACE:
+            size = after + width_of(line[after]) - before
+            copy_gram(line, before, size, gram)
+            keys[at] = base | np.uint64(murmur3_tagged(C, gram, ZERO, size) % modulus)
+            at += 1
+        before, j = j, after
+    return at, j

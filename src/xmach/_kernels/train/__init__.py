@@ -1,0 +1,1 @@
+"""Training steps, forward passes and the clustering of labels."""

@@ -1,0 +1,1 @@
+"""Labels: their names, their counts, and the forms users give them in."""

@@ -1,0 +1,1 @@
+"""Data files to datasets: one reader per format."""

@@ -1,0 +1,1 @@
+"""Datasets, tables and predictions to files."""
