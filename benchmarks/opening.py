@@ -21,13 +21,13 @@ import numpy as np
 from benchmarks.contest import Spread
 from benchmarks.drawings import PARTS
 from benchmarks.places import table, write_results
+from xmach.config import MachConfig
 from xmach.data import Dataset, write_xmc
 from xmach.features import fit_scaler
-from xmach.learners import NetworkSettings
 from xmach.models import NetworkModel
 from xmach.planning import human_bytes
 from xmach.store import ModelStore
-from xmach.training import plan_training
+from xmach.training.job import plan_training
 from xmach.types import SparseRows
 
 FEATURES, HIDDEN, BUCKETS, REPETITIONS, LABELS = 500_000, 256, 2000, 4, 1_000_000  # 2.06 GB of weights
@@ -121,8 +121,8 @@ def write_model(folder: Path) -> int:
     rows = SparseRows(np.arange(LABELS + 1), draw.integers(0, FEATURES, LABELS, np.int32), _ones(LABELS), FEATURES)
     labels = SparseRows(np.arange(LABELS + 1), np.arange(LABELS, dtype=np.int32), _ones(LABELS), LABELS)
     data = Dataset(rows, labels, names)
-    settings = NetworkSettings(hidden=(HIDDEN,))
-    job = plan_training(data, settings, BUCKETS, REPETITIONS, 0, fit_scaler(rows))
+    config = MachConfig(n_buckets=BUCKETS, n_repetitions=REPETITIONS, hidden=(HIDDEN,))
+    job = plan_training(data, config, fit_scaler(rows))
     store = ModelStore(folder)
     store.begin(job.plan, data.label_counts(), names, job.scaler)
     for r in range(REPETITIONS):

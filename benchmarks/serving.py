@@ -43,26 +43,19 @@ def main() -> None:
 
 def model() -> tuple[Path, Path]:
     """A model of a made-up shop, trained once, and a file of queries."""
+    from xmach.config import MachConfig
     from xmach.data import Dataset
-    from xmach.executors import Board, LocalExecutor
-    from xmach.features import HashedText, fit_scaler
-    from xmach.learners import NetworkSettings
-    from xmach.store import ModelStore
+    from xmach.features import HashedText
     from xmach.synthetic import Shop, purchase_rows
-    from xmach.training import plan_training, train
+    from xmach.training import fit
 
     folder, texts = OUT / "models" / "serving-200k", OUT / "models" / "serving-200k.txt"
     shop, text = Shop(PRODUCTS), HashedText()
     if not (folder / "manifest.json").exists():
         queries = [query for chunk in shop.queries(QUERIES) for query in chunk]
         data = Dataset(text.transform([q.text for q in queries]), purchase_rows(queries, PRODUCTS), shop.titles())
-        settings, scaler = NetworkSettings(hidden=(256,), epochs=2, learning_rate=5e-3), fit_scaler(data.features)
-        job = plan_training(data, settings, 2000, 8, 0, scaler, features=text.to_dict())
-        store, board = ModelStore(folder), Board.for_repetitions([*range(8)])
-        store.begin(job.plan, data.label_counts(), data.label_names, scaler)
-        train(job, [r for r in range(8) if not store.has(r)], LocalExecutor(), board, store)
-        board.close()
-        store.finish("log", None, {})
+        config = MachConfig(n_buckets=2000, n_repetitions=8, hidden=(256,), epochs=2, learning_rate=5e-3)
+        fit(data, config, folder, text=text, executor="local")
     asked = [" ".join(query.text.split()) for query in next(shop.queries(ASKED, "test"))]
     texts.write_text("\n".join(asked), encoding="utf-8")
     return folder, texts

@@ -1,30 +1,24 @@
 """Repetitions trained on two 'machines' that never meet, joined by copying files, and the same as trained on one."""
 
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from sklearn.datasets import dump_svmlight_file, load_digits
+from sklearn.datasets import load_digits
 
+from xmach.data import Dataset
+from xmach.training import MachConfig, fit
+
+data = Dataset.from_arrays(*load_digits(return_X_y=True))
+config = MachConfig(n_buckets=5, n_repetitions=4, hidden=(32,), epochs=3)
 folder = Path(tempfile.mkdtemp(prefix="xmach-example-"))
-pixels, digits = load_digits(return_X_y=True)
-dump_svmlight_file(pixels, digits, str(folder / "digits.svm"))
 
-
-def train(model: str, *options: str) -> None:
-    network = ("--buckets", "5", "--repetitions", "4", "--hidden", "32", "--epochs", "3", "--format", "svmlight")
-    command = [sys.executable, "-m", "xmach", "train", folder / "digits.svm", "--model", folder / model]
-    subprocess.run([*command, *network, *options], check=True)
-
-
-train("one-machine")
-train("first", "--only", "0-1")
-train("second", "--only", "2-3")
+fit(data, config, folder / "one-machine")
+fit(data, config, folder / "first", only=[0, 1])
+fit(data, config, folder / "second", only=[2, 3])
 for file in (folder / "second").glob("repetition-*.safetensors"):
     shutil.copy(file, folder / "first")
-train("first")  # nothing is missing: it writes the manifest
+fit(data, config, folder / "first")  # nothing is missing: it finishes the model
 
 alone, joined = (
     {file.name: file.read_bytes() for file in (folder / name).glob("*.*")} for name in ("one-machine", "first")

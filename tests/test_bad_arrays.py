@@ -165,7 +165,7 @@ def test_parameters_outside_their_range(parameter: str, value: Any, message: str
 
 
 def test_more_buckets_than_labels_warns() -> None:
-    with pytest.warns(UserWarning, match="n_buckets=7 is more than the 6 classes"):
+    with pytest.warns(UserWarning, match="n_buckets=7 is more than the 6 labels"):
         MACHClassifier(**(SMALL | {"n_buckets": 7})).fit(X, Y)
 
 

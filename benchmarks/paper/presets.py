@@ -13,7 +13,7 @@ from benchmarks.contest import Spread
 from benchmarks.places import table, write_results
 from xmach.buckets import UniversalHashes
 from xmach.features import Scaler
-from xmach.learners import LabelledRows, NetworkSettings
+from xmach.learners import LabelledRows
 from xmach.learners.network import NetworkTrainer
 from xmach.planning import DataSize, Shape, human_bytes, training_memory
 from xmach.planning.presets import PRESETS, Preset
@@ -49,21 +49,21 @@ def main() -> None:
 def measure(preset: Preset) -> dict[str, Any]:
     """One preset at full width: the median step, and what follows for the whole."""
     values, labels = ROWS[preset.name]
-    B, R = preset.n_buckets, preset.n_repetitions(preset.n_buckets)
-    settings = NetworkSettings(preset.hidden, preset.loss, preset.epochs, preset.batch_size)  # type: ignore[arg-type]
+    config = preset.config
+    B, R = config.n_buckets, config.n_repetitions
     rows = _rows(preset, values, labels, B)
-    trainer = NetworkTrainer(preset.n_features, B, settings, 0, 0)
+    trainer = NetworkTrainer(preset.n_features, B, config.network, 0, 0)
     with threadpool_limits(1):
         seconds = []
         for step in range(STEPS + 2):  # two to compile and to touch the memory
-            which = np.arange(step * preset.batch_size, (step + 1) * preset.batch_size)
+            which = np.arange(step * preset.config.batch_size, (step + 1) * preset.config.batch_size)
             begun = time.perf_counter()
             trainer.step(rows.batch(which), 1e-3, (0, step))
             seconds.append(time.perf_counter() - begun)
     step_seconds = statistics.median(seconds[2:])
-    hours = step_seconds * preset.epochs * preset.train_rows / preset.batch_size / 3600
-    shape = Shape(preset.n_labels, preset.n_features, preset.hidden, B, R)
-    memory = training_memory(shape, DataSize(preset.train_rows, values, labels), preset.batch_size)
+    hours = step_seconds * preset.config.epochs * preset.train_rows / preset.config.batch_size / 3600
+    shape = Shape(preset.n_labels, preset.n_features, preset.config.hidden, B, R)
+    memory = training_memory(shape, DataSize(preset.train_rows, values, labels), preset.config.batch_size)
     return {
         "preset": preset.name,
         "network": "-".join(map(str, shape.widths)),
@@ -80,7 +80,7 @@ def measure(preset: Preset) -> dict[str, Any]:
 def _rows(preset: Preset, values: int, labels: int, n_buckets: int) -> LabelledRows:
     """Made-up rows: columns after Zipf's law, labels uniform."""
     rng = np.random.default_rng(0)
-    n = (STEPS + 2) * preset.batch_size
+    n = (STEPS + 2) * preset.config.batch_size
     if values == preset.n_features:
         columns = [np.arange(values)] * n
     else:  # as likely as 1/rank, so many distinct ones a row

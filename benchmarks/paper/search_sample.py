@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.processes import forget_high_water, high_water, resident
+from xmach.config import MachConfig
 from xmach.data import Dataset
-from xmach.executors import Board, LocalExecutor
-from xmach.features import HashedText, fit_scaler
-from xmach.learners import NetworkSettings
+from xmach.features import HashedText
 from xmach.predictor import Predictor
-from xmach.store import ModelStore, load
+from xmach.store import load
 from xmach.synthetic import Shop, purchase_rows
-from xmach.training import plan_training, train
+from xmach.training import fit
 
 
 def main(job_text: str) -> None:
@@ -34,25 +33,26 @@ def main(job_text: str) -> None:
     bought = len(np.unique(data.labels.indices))
     del queries
     found = {"products": job["n_products"], "queries": data.n_rows, "bought": bought}
-    settings = NetworkSettings(hidden=tuple(job.get("hidden", (256,))), epochs=1, learning_rate=5e-3)
-    found |= _train(data, text, settings, job.get("n_buckets", 20_000), Path(job["folder"]) / "model")
+    config = MachConfig(
+        n_buckets=job.get("n_buckets", 20_000),
+        n_repetitions=1,
+        hidden=job.get("hidden", (256,)),
+        epochs=1,
+        learning_rate=5e-3,
+    )
+    found |= _train(data, text, config, Path(job["folder"]) / "model")
     del data
     asked = [query.text for query in next(shop.queries(job.get("questions", 50), "test"))]
     found |= _answer(Path(job["folder"]) / "model", asked)
     print(json.dumps(found))
 
 
-def _train(data: Dataset, text: HashedText, settings: NetworkSettings, n_buckets: int, folder: Path) -> dict[str, Any]:
+def _train(data: Dataset, text: HashedText, config: MachConfig, folder: Path) -> dict[str, Any]:
     forget_high_water()
     before = resident()
-    scaler = fit_scaler(data.features)
-    job = plan_training(data, settings, n_buckets, 1, 0, scaler, features=text.to_dict())
-    store, board = ModelStore(folder), Board.for_repetitions([0])
-    store.begin(job.plan, data.label_counts(), None, scaler)
     begun = time.process_time()
-    train(job, [0], LocalExecutor(), board, store)
+    fit(data, config, folder, text=text, executor="local")
     seconds = time.process_time() - begun
-    board.close()
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return {"seconds": seconds, "training memory": high_water() - before, "bytes": size}
 

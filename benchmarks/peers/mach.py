@@ -18,16 +18,15 @@ import numpy as np
 from benchmarks.peers.adapter import Settings
 from benchmarks.peers.hashing import hashed_rows
 from benchmarks.peers.search_data import Training
+from xmach.config import MachConfig
 from xmach.data import Dataset
 from xmach.decoding.estimators import prepare_cells, rule_of
 from xmach.errors import ParameterError
-from xmach.executors import Board, LocalExecutor
-from xmach.features import HashedText, fit_scaler
-from xmach.learners import NetworkSettings
+from xmach.features import HashedText
 from xmach.planning import network_parameters
 from xmach.predictor import Predictor
-from xmach.store import ModelStore, load
-from xmach.training import plan_training, train
+from xmach.store import load
+from xmach.training import fit
 from xmach.types import FloatArray, IntArray, SparseRows
 
 WEIGHTS = ("none", "products", "sessions", "log sessions")
@@ -35,18 +34,16 @@ _TOY = {"n_buckets": 4, "n_repetitions": 1, "epochs": 1, "n_features": 1000}
 
 
 class Mach:
-    """Settings: `n_buckets`, `n_repetitions`; those of the network; `n_features` of the text; `weights` of rows;
-    `title_parts`, rows of some words of each title; `bucketing`."""
+    """Settings: those of `MachConfig`; `n_features` of the text; `weights` of rows; `title_parts`, rows of some words
+    of each title."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
         given = dict(settings)
-        self._n_buckets, self._n_repetitions = given.pop("n_buckets"), given.pop("n_repetitions")
         self._text = HashedText(given.pop("n_features", 80_000))
-        self._weights, self._seed = given.pop("weights", "none"), given.pop("seed", 0)
-        self._parts, self._bucketing = given.pop("title_parts", 0), given.pop("bucketing", "random")
+        self._weights, self._parts = given.pop("weights", "none"), given.pop("title_parts", 0)
         if self._weights not in WEIGHTS:
             raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, got {self._weights!r}")
-        self._settings = NetworkSettings(**(given | {"hidden": tuple(given.pop("hidden", ()))}))
+        self._config = MachConfig(**(given | {"hidden": given.pop("hidden", ())}))
         self._folder = folder
 
     def warm_up(self) -> None:
@@ -54,7 +51,7 @@ class Mach:
         texts = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in ("table", "chair", "lamp")]
         bought = SparseRows(np.arange(10), np.arange(9, dtype=np.int32), np.ones(9, np.float32), 9)
         with tempfile.TemporaryDirectory() as place:
-            toy = Mach({**_TOY, "hidden": tuple(4 for _ in self._settings.hidden)}, Path(place))
+            toy = Mach({**_TOY, "hidden": tuple(4 for _ in self._config.hidden)}, Path(place))
             toy.prepare(Training(texts, texts, bought, np.ones(9, np.float32)))
             toy.train()
             toy.open({})
@@ -63,8 +60,8 @@ class Mach:
             toy.top(texts, 2)
 
     def prepare(self, data: Training) -> None:
-        """Hash the texts, weigh the features."""
-        texts, bought, sessions = data.rows(self._parts, self._seed)
+        """Hash the texts, weigh the rows."""
+        texts, bought, sessions = data.rows(self._parts, self._config.seed)
         weights = {
             "none": None,
             "products": np.diff(bought.indptr).astype(
@@ -73,32 +70,23 @@ class Mach:
             "sessions": sessions,
             "log sessions": 1 + np.log(sessions),
         }[self._weights]
-        rows = Dataset(hashed_rows(self._text, texts, self._folder), bought, weights=weights)
-        scaler = fit_scaler(rows.features)
-        self._job = plan_training(
-            rows, self._settings, self._n_buckets, self._n_repetitions, self._seed, scaler,
-            features=self._text.to_dict(), bucketing=self._bucketing,
-        )  # fmt: skip
-        self._store = ModelStore(self._folder / "model")
-        self._store.begin(self._job.plan, rows.label_counts(), None, scaler)
+        self._rows = Dataset(hashed_rows(self._text, texts, self._folder), bought, weights=weights)
 
     def train(self) -> None:
         """Train what is missing; the processor's seconds of each repetition are kept beside it."""
-        for r in range(self._n_repetitions):
-            if self._store.has(r):
-                continue
-            begun, board = time.process_time(), Board.for_repetitions([r])
-            try:
-                train(self._job, [r], LocalExecutor(), board, self._store)
-            finally:
-                board.close()
-            self._seconds(r).write_text(json.dumps(time.process_time() - begun))
+        model = self._folder / "model"
+        for r in range(self._config.n_repetitions):
+            begun = time.process_time()
+            trained = fit(self._rows, self._config, model, [r], text=self._text, executor="local").trained
+            if trained:
+                self._seconds(r).write_text(json.dumps(time.process_time() - begun))
 
     def save(self) -> dict[str, Any]:
         """Each repetition was written when it was done. Says what one has and what each took."""
-        each = network_parameters(self._job.plan.n_features, self._settings.hidden, self._n_buckets)
-        seconds = [json.loads(self._seconds(r).read_text()) for r in range(self._n_repetitions)]
-        return {"parameters": each * self._n_repetitions, "seconds each": seconds}
+        config = self._config
+        each = network_parameters(self._rows.n_features, config.hidden, config.n_buckets)
+        seconds = [json.loads(self._seconds(r).read_text()) for r in range(config.n_repetitions)]
+        return {"parameters": each * config.n_repetitions, "seconds each": seconds}
 
     def open(self, answering: Settings) -> None:
         """Map the model, or its first `repetitions`; read it by `estimator`, otherwise log."""

@@ -12,7 +12,6 @@ from tests.conftest import Run
 
 from xmach import load
 from xmach.cli.candidates import read_candidates
-from xmach.cli.choices import Format
 from xmach.cli.reading import labels_to_leave_out
 from xmach.data import Columns, Dataset, merge_rows, read_dataset
 from xmach.errors import DataFileError, ParameterError
@@ -117,5 +116,5 @@ def test_refusals(xmach: Run, trained: tuple[Path, str], small_data: Dataset, sm
     pairs = tmp_path / "filter.txt"
     pairs.write_text("0 1\n")
     with pytest.raises(ParameterError, match="--filter-labels counts all rows of the file: leave out --merge"):
-        labels_to_leave_out(pairs, small_file, Format.auto, small_data, merged=True)
-    assert labels_to_leave_out(pairs, small_file, Format.auto, small_data, merged=False).nnz == 1
+        labels_to_leave_out(pairs, small_file, "auto", small_data, merged=True)
+    assert labels_to_leave_out(pairs, small_file, "auto", small_data, merged=False).nnz == 1

@@ -88,7 +88,7 @@ def test_killed_and_resumed_is_the_same_bytes(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("options", [(*LOCAL, "--epochs", "12"), (*POOL, "--epochs", "12")], ids=["local", "pool"])
-def test_a_polite_signal_saves_and_says_how_to_go_on(
+def test_a_polite_signal_saves_and_says_how_to_resume(
     xmach: Run, file: Path, tmp_path: Path, number: signal.Signals, options: tuple[str, ...]
 ) -> None:
     model = tmp_path / "model"
@@ -97,8 +97,8 @@ def test_a_polite_signal_saves_and_says_how_to_go_on(
     process.send_signal(number)
     code, errors = finish(process)
     assert code == 1
-    assert "stopping: each repetition saves where it is" in errors
-    assert "run the same command again to go on" in errors
+    assert "stopping: each repetition saves a checkpoint" in errors
+    assert "run the same command again to resume" in errors
     assert "Traceback" not in errors
     xmach("train", file, "--model", model, *SETTINGS, *options)
     assert not (model / "progress").exists()

@@ -6,13 +6,14 @@ import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 from tests.conftest import Run, made_up
 
-from xmach.cli.choices import Bucketing, PresetName
-from xmach.cli.network import Recipe, recipe
+from xmach.cli.model_options import config_of
+from xmach.cli.train import PresetName
 from xmach.data import Dataset, write_xmc
 from xmach.planning.presets import PRESETS
 
@@ -92,58 +93,49 @@ def test_each_preset_trains_on_a_small_file_of_its_format(xmach: Run, tmp_path: 
     trained = xmach("train", file, "--model", model, "--preset", name, *options, *small)
     assert f"preset {name}: this file has" in trained.stderr
     network = json.loads((model / "plan.json").read_text())["network"]
-    assert tuple(network["hidden"]) == PRESETS[name].hidden
-    assert network["loss"] == PRESETS[name].loss
+    assert tuple(network["hidden"]) == PRESETS[name].config.hidden
+    assert network["loss"] == PRESETS[name].config.loss
     found = json.loads(xmach("evaluate", model, file, "--k", "1", "--json").stdout)
     assert found["estimator"] == "mean"
     assert found["metrics"]["precision@1"] > 0.2  # one of 20 labels by chance is 0.05 to 0.1
 
 
-def made(name: PresetName | None, buckets: int | None = None, epochs: int | None = None) -> Recipe:
-    return recipe(name, buckets, None, None, None, epochs, None, None, 0.0, 0.0, 0.0, None, None, Bucketing.random)
-
-
 @pytest.mark.parametrize(
     ("name", "buckets", "expected"),
     [
-        (PresetName.odp, None, (32, 25, (), "softmax", 10, 512)),
-        (PresetName.odp, 4, (4, 50, (), "softmax", 10, 512)),
-        (PresetName.imagenet, None, (512, 20, (), "softmax", 5, 512)),
-        (PresetName.wiki10_31k, None, (2000, 32, (500, 500), "bce", 60, 100)),
-        (PresetName.wiki10_31k, 1000, (1000, 32, (500, 500), "bce", 60, 100)),
-        (PresetName.delicious_200k, None, (5000, 32, (500, 500), "bce", 20, 1000)),
-        (PresetName.amazon_670k, None, (10_000, 32, (500, 500), "bce", 40, 1000)),
-        (PresetName.amazon_670k, 5000, (5000, 32, (500, 500), "bce", 40, 1000)),
-        (PresetName.amazon_search, None, (20_000, 32, (2000,), "bce", 10, 1000)),
+        ("odp", None, (32, 25, (), "softmax", 10, 512)),
+        ("odp", 4, (4, 50, (), "softmax", 10, 512)),
+        ("imagenet", None, (512, 20, (), "softmax", 5, 512)),
+        ("wiki10-31k", None, (2000, 32, (500, 500), "bce", 60, 100)),
+        ("wiki10-31k", 1000, (1000, 32, (500, 500), "bce", 60, 100)),
+        ("delicious-200k", None, (5000, 32, (500, 500), "bce", 20, 1000)),
+        ("amazon-670k", None, (10_000, 32, (500, 500), "bce", 40, 1000)),
+        ("amazon-670k", 5000, (5000, 32, (500, 500), "bce", 40, 1000)),
+        ("amazon-search", None, (20_000, 32, (2000,), "bce", 10, 1000)),
         (None, None, (2000, 16, (500,), "softmax", 10, 256)),
     ],
 )
-def test_presets_are_what_the_paper_says(name: PresetName | None, buckets: int | None, expected: tuple) -> None:
-    found = made(name, buckets)
-    network = found.settings
-    assert (
-        found.buckets,
-        found.repetitions,
-        network.hidden,
-        network.loss,
-        network.epochs,
-        network.batch_size,
-    ) == expected
-    assert (found.scaling, found.estimator) == (("none", "mean") if name else ("auto", "auto"))
+def test_presets_are_what_the_paper_says(name: str | None, buckets: int | None, expected: tuple) -> None:
+    config = config_of({"n_buckets": buckets}, name)
+    network = config.network
+    found = (config.n_buckets, config.n_repetitions, network.hidden, network.loss, network.epochs, network.batch_size)
+    assert found == expected
+    assert (config.scaling, config.estimator) == (("none", "mean") if name else ("auto", "auto"))
     assert network.learning_rate == (1e-3 if name else 2e-3)
 
 
-def test_what_is_given_wins_over_the_preset() -> None:
-    assert made(PresetName.odp, epochs=3).settings.epochs == 3
+def test_what_is_given_overrides_the_preset() -> None:
+    assert config_of({"epochs": 3}, "odp").epochs == 3
+    assert config_of({"n_buckets": 4, "n_repetitions": 2}, "odp").n_repetitions == 2
 
 
 def test_every_preset_has_its_name() -> None:
-    assert [name.value for name in PresetName] == list(PRESETS) == list(FILES)
+    assert list(get_args(PresetName)) == list(PRESETS) == list(FILES)
 
 
 def test_the_paper_counts_as_many_parameters() -> None:
     from xmach.planning import network_parameters
 
     for buckets, billions in ((10_000, 5.77), (20_000, 6.4)):
-        each = network_parameters(80_000, PRESETS["amazon-search"].hidden, buckets)
+        each = network_parameters(80_000, PRESETS["amazon-search"].config.hidden, buckets)
         assert round(32 * each / 1e9, 2) == pytest.approx(billions, abs=0.011)

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 from tests.conftest import Run
 
-from xmach.cli.choices import ShopFormat
 from xmach.cli.shop_files import SUFFIXES
 from xmach.cli.synth import shop
 from xmach.data import Columns, read_dataset
@@ -26,7 +25,7 @@ from xmach.features import HashedText
 from xmach.synthetic import Query, Shop
 
 SIZES = ["--queries", 400, "--products", 1000, "--test-queries", 50]
-EVERY = ",".join(ShopFormat)
+EVERY = ",".join(SUFFIXES)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +77,7 @@ def test_tables_have_the_same(folder: Path, later: list[Query]) -> None:
 def test_tables_read_as_datasets(folder: Path, format: str, later: list[Query]) -> None:
     separator = "|" if format in ("csv", "tsv") else None
     columns = Columns(text=("query",), labels="products", weight="sessions", label_separator=separator)
-    data = read_dataset(folder / f"test{SUFFIXES[ShopFormat(format)]}", columns=columns, text=HashedText())
+    data = read_dataset(folder / f"test{SUFFIXES[format]}", columns=columns, text=HashedText())
     assert data.label_names is not None
     assert data.weights is not None
     assert data.weights.tolist() == [query.sessions for query in later]
@@ -87,7 +86,7 @@ def test_tables_read_as_datasets(folder: Path, format: str, later: list[Query]) 
 
 
 def test_sparse_rows_keep_purchases_and_sessions(folder: Path, later: list[Query]) -> None:
-    data, plain = (read_dataset(folder / f"test{SUFFIXES[ShopFormat(each)]}") for each in ("sparse", "xmc"))
+    data, plain = (read_dataset(folder / f"test{SUFFIXES[each]}") for each in ("sparse", "xmc"))
     assert data.weights is not None
     assert plain.weights is None
     assert data.weights.tolist() == [query.sessions for query in later]

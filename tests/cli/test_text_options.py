@@ -9,7 +9,6 @@ import pytest
 from tests.conftest import Run
 
 from xmach import load
-from xmach.cli.choices import Scaling, Values
 from xmach.cli.inspect import _text as described
 from xmach.cli.texts import check_text_options, learn_vocabulary, scaling_of, text_features, vocabulary_sizes
 from xmach.data import Columns, ReadOptions
@@ -85,12 +84,12 @@ def test_what_does_not_fit_is_refused_before_anything_is_read(xmach: Run, tmp_pa
 
 
 def test_options_without_text_are_refused() -> None:
-    check_text_options("query", "paper", Values.binary)
+    check_text_options("query", "paper", "binary")
     check_text_options(None, None, None)
     with pytest.raises(ParameterError, match="--vocabulary is for text; name its column with --text"):
         check_text_options(None, "paper", None)
     with pytest.raises(ParameterError, match="--values is for text; name its column with --text"):
-        check_text_options(None, None, Values.binary)
+        check_text_options(None, None, "binary")
 
 
 def test_plan_takes_a_vocabulary(xmach: Run) -> None:
@@ -110,17 +109,17 @@ def test_sizes_of_a_vocabulary_are_checked(given: str) -> None:
 
 def test_options_become_features() -> None:
     assert text_features(None, None, None) == HashedText()
-    assert text_features(300, None, Values.binary) == HashedText(300, binary=True)
-    assert text_features(None, "paper", Values.counts) == VocabularyText()
+    assert text_features(300, None, "binary") == HashedText(300, binary=True)
+    assert text_features(None, "paper", "counts") == VocabularyText()
     assert text_features(300, "5,0,7,0", None) == VocabularyText(300, 5, 0, 7, 0)
 
 
 def test_values_say_how_rows_are_scaled_unless_scaling_does() -> None:
     assert scaling_of(None, None) is None
-    assert scaling_of(None, Scaling.none) is Scaling.none
-    assert scaling_of(Values.binary, None) is scaling_of(Values.counts, Scaling.auto) is Scaling.l2
-    assert scaling_of(Values.tfidf, None) is scaling_of(Values.tfidf, Scaling.tfidf) is Scaling.tfidf
-    assert scaling_of(Values.binary, Scaling.tfidf) is Scaling.tfidf
-    assert scaling_of(Values.counts, Scaling.none) is Scaling.none
+    assert scaling_of(None, "none") == "none"
+    assert scaling_of("binary", None) == scaling_of("counts", "auto") == "l2"
+    assert scaling_of("tfidf", None) == scaling_of("tfidf", "tfidf") == "tfidf"
+    assert scaling_of("binary", "tfidf") == "tfidf"
+    assert scaling_of("counts", "none") == "none"
     with pytest.raises(ParameterError, match="leave out --scaling none"):
-        scaling_of(Values.tfidf, Scaling.none)
+        scaling_of("tfidf", "none")

@@ -118,7 +118,7 @@ class TestMulticlass:
         )
 
     def test_one_class(self) -> None:
-        with pytest.warns(UserWarning, match="n_buckets=8 is more than the 1 classes"):
+        with pytest.warns(UserWarning, match="n_buckets=8 is more than the 1 labels"):
             clf = MACHClassifier(**SMALL).fit(np.eye(3), ["a"] * 3)
         assert clf.predict(np.eye(3)).tolist() == ["a"] * 3
 
@@ -310,7 +310,7 @@ class TestSaving:
         ({"learning_rate": float("nan")}, r"learning_rate must be a number in \(0"),
         ({"weight_decay": -1.0}, r"weight_decay must be a number in \[0"),
         ({"dropout": 1.0}, r"dropout must be a number in \[0"),
-        ({"loss": "hinge"}, "loss must be one of softmax, bce"),
+        ({"loss": "hinge"}, "loss must be one of auto, softmax, bce"),
         ({"learner": "forest"}, "learner must be 'network' or a scikit-learn classifier"),
         ({"scaling": "log"}, "scaling must be one of"),
         ({"features": "words"}, "features must be one of None, 'text'"),
@@ -429,7 +429,7 @@ def test_weight_zero_is_as_good_as_absent(blobs: tuple[np.ndarray, np.ndarray]) 
 
 
 def test_more_buckets_than_classes_warns(blobs: tuple[np.ndarray, np.ndarray]) -> None:
-    with pytest.warns(UserWarning, match="n_buckets=50 is more than the 20 classes"):
+    with pytest.warns(UserWarning, match="n_buckets=50 is more than the 20 labels"):
         MACHClassifier(**SMALL | {"n_buckets": 50, "epochs": 1}).fit(*blobs)
 
 

@@ -17,15 +17,16 @@ import pytest
 
 from xmach import load
 from xmach.buckets import UniversalHashes
+from xmach.config import MachConfig
 from xmach.data import Dataset
 from xmach.errors import ModelCorrupt, ModelMissing, ParameterError
 from xmach.executors import LocalExecutor
 from xmach.features import fit_scaler
-from xmach.learners import NetworkSettings
 from xmach.planning import human_bytes
 from xmach.store import ModelStore, build_index, index_bytes, open_index, remove_index, replacing
 from xmach.store.atomic import _MACHINE
-from xmach.training import plan_training, train
+from xmach.training.job import plan_training
+from xmach.training.run import train
 from xmach.types import FloatArray, Progress, SparseRows
 
 N_LABELS, N_BUCKETS, N_REPETITIONS = 20_000, 300, 4  # enough labels for the pruned search
@@ -45,8 +46,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     labels = np.arange(N_LABELS, dtype=np.int32).reshape(-1, 20)  # (1000, 20)
     rows = SparseRows(np.arange(0, N_LABELS + 1, 20), labels.ravel(), np.ones(N_LABELS, np.float32), N_LABELS)
     data = Dataset(np.random.default_rng(0).random((1000, 6), dtype=np.float32), rows)
-    settings = NetworkSettings(hidden=(), epochs=1, batch_size=256)
-    job = plan_training(data, settings, N_BUCKETS, N_REPETITIONS, seed=0, scaler=fit_scaler(data.features))
+    config = MachConfig(n_buckets=N_BUCKETS, n_repetitions=N_REPETITIONS, hidden=(), epochs=1, batch_size=256)
+    job = plan_training(data, config, fit_scaler(data.features))
     store = ModelStore(tmp_path_factory.mktemp("index") / "model")
     store.begin(job.plan, data.label_counts(), None, job.scaler)
     train(job, range(N_REPETITIONS), LocalExecutor(), Quiet(), store)

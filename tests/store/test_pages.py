@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from xmach import load
+from xmach.config import MachConfig
 from xmach.data import Dataset
 from xmach.features import fit_scaler
-from xmach.learners import NetworkSettings
 from xmach.models import NetworkModel
 from xmach.predictor import Predictor
 from xmach.store import ModelStore
 from xmach.store.pages import READ_AROUND, FirstLayers, Region
-from xmach.training import plan_training
+from xmach.training.job import plan_training
 from xmach.types import FloatArray, SparseRows
 
 SMAPS = Path("/proc/self/smaps")
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     labels = SparseRows(np.arange(LABELS + 1), np.arange(LABELS, dtype=np.int32), np.ones(LABELS, np.float32), LABELS)
     data = Dataset(sparse_rows(LABELS, 3), labels)
     scaler = fit_scaler(data.features, "none")
-    job = plan_training(data, NetworkSettings(hidden=(HIDDEN,)), BUCKETS, 2, 0, scaler)
+    job = plan_training(data, MachConfig(n_buckets=BUCKETS, n_repetitions=2, hidden=(HIDDEN,)), scaler)
     store.begin(job.plan, data.label_counts(), None, job.scaler)
     for r in range(2):
         weights = tuple(draw.standard_normal(s, np.float32) for s in ((FEATURES, HIDDEN), (HIDDEN, BUCKETS)))

@@ -17,6 +17,7 @@ import pytest
 from tests.conftest import made_up
 
 from xmach import load
+from xmach.config import MachConfig
 from xmach.data import Columns, Dataset
 from xmach.data.arrays import as_sparse_rows
 from xmach.errors import (
@@ -29,12 +30,12 @@ from xmach.errors import (
 )
 from xmach.executors import LocalExecutor
 from xmach.features import fit_scaler
-from xmach.learners import NetworkSettings
 from xmach.store import ModelStore, replacing, tensors
 from xmach.store.atomic import _MACHINE, remove_abandoned, write_atomically
 from xmach.store.names import StoredNames, write_names
 from xmach.store.tensors import write_tensors
-from xmach.training import Job, plan_training, train
+from xmach.training.job import Job, plan_training
+from xmach.training.run import train
 from xmach.types import FloatArray, Progress, Rows, SparseRows
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -48,8 +49,8 @@ class Quiet:
 
 
 def job_of(data: Dataset, epochs: int = 1) -> Job:
-    settings = NetworkSettings(hidden=(8,), epochs=epochs, batch_size=64)
-    return plan_training(data, settings, 8, 3, seed=0, scaler=fit_scaler(data.features))
+    config = MachConfig(n_buckets=8, n_repetitions=3, hidden=(8,), epochs=epochs, batch_size=64)
+    return plan_training(data, config, fit_scaler(data.features))
 
 
 @pytest.fixture(scope="session")

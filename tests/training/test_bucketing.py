@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,24 +13,27 @@ from tests.conftest import made_up
 
 from xmach import MACHClassifier, load
 from xmach.buckets import LearnedBuckets, UniversalHashes, clustered_repetitions, signs
+from xmach.config import MachConfig
 from xmach.data import Dataset
 from xmach.decoding import Decoder
 from xmach.errors import ModelCorrupt, NotEnoughMemory, ParameterError, PlanMismatch
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
 from xmach.features import fit_scaler
-from xmach.learners import NetworkSettings
 from xmach.store import ModelStore
 from xmach.store.index import build_index
 from xmach.store.tensors import read_tensors, write_tensors
-from xmach.training import Job, plan_training, train
-from xmach.training import run as run_module
+from xmach.training import job as job_module
 from xmach.training.bucketing import label_points, make_buckets
+from xmach.training.job import Job, plan_training
+from xmach.training.run import train
 from xmach.types import SparseRows
+
+CONFIG = MachConfig(hidden=(16,), epochs=2, batch_size=32, n_buckets=8, n_repetitions=4, bucketing="mixed", seed=1)
 
 
 def job_of(data: Dataset, bucketing: str = "mixed", epochs: int = 2) -> Job:
-    settings = NetworkSettings(hidden=(16,), epochs=epochs, batch_size=32)
-    return plan_training(data, settings, 8, 4, 1, fit_scaler(data.features), bucketing=bucketing)
+    config = replace(CONFIG, bucketing=bucketing, epochs=epochs)
+    return plan_training(data, config, fit_scaler(data.features))
 
 
 def trained(folder: Path, job: Job, executor: Executor) -> ModelStore:
@@ -90,10 +94,8 @@ def test_random_buckets_are_the_hashes_themselves(small_data: Dataset) -> None:
 
 
 def test_what_would_not_fit_is_refused_before_it_begins(small_data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "available_bytes", lambda: 20_000)
-    with pytest.raises(
-        NotEnoughMemory, match=r"making buckets of labels that are alike needs 28\.98 KiB .* take random"
-    ):
+    monkeypatch.setattr(job_module, "available_bytes", lambda: 20_000)
+    with pytest.raises(NotEnoughMemory, match=r"clustering similar labels into buckets needs 28\.98 KiB .* use random"):
         job_of(small_data)
 
 
@@ -217,15 +219,14 @@ def test_tables_that_are_there_are_not_made_again(model: Path, monkeypatch: pyte
         raise AssertionError("tables were made")
 
     store, data = ModelStore(model), made_up()
-    settings = NetworkSettings(hidden=(16,), epochs=2, batch_size=32)
     begun = store.begun_plan()
     assert begun is not None
-    monkeypatch.setattr(run_module, "make_buckets", fail)
-    job = plan_training(data, settings, 8, 4, 1, fit_scaler(data.features), bucketing="mixed", begun=begun)
+    monkeypatch.setattr(job_module, "make_buckets", fail)
+    job = plan_training(data, CONFIG, fit_scaler(data.features), begun=begun)
     assert job.plan.to_dict() == begun.to_dict()
     store.begin(job.plan, data.label_counts(), None, job.scaler)
     with pytest.raises(AssertionError, match="tables were made"):  # another seed, other tables
-        plan_training(data, settings, 8, 4, 2, fit_scaler(data.features), bucketing="mixed", begun=begun)
+        plan_training(data, replace(CONFIG, seed=2), fit_scaler(data.features), begun=begun)
     (model / "buckets.safetensors").unlink()  # killed before they were written
     assert store.begun_plan() is None
     assert ModelStore(model / "elsewhere").begun_plan() is None

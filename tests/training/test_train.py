@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from tests.conftest import made_up
 
+from xmach.config import MachConfig
 from xmach.data import Dataset
 from xmach.errors import Interrupted, NotEnoughMemory
 from xmach.executors import Board, Executor, LocalExecutor, PoolExecutor
 from xmach.features import fit_scaler
-from xmach.learners import NetworkSettings
+from xmach.planning import Plan
 from xmach.store import ModelStore
-from xmach.training import Job, Plan, plan_training, train
-from xmach.training import run as run_module
+from xmach.training import memory as memory_module
+from xmach.training.job import Job, plan_training
+from xmach.training.run import train
 from xmach.types import Progress
 
 
@@ -39,8 +41,8 @@ NEVER = StopAfter(10**9)
 
 def job_of(data: Dataset, validation: Dataset | None = None, **settings: object) -> Job:
     values = {"hidden": (16,), "epochs": 2, "batch_size": 32, "dropout": 0.1} | settings
-    chosen = NetworkSettings(**values)  # type: ignore[arg-type]
-    return plan_training(data, chosen, 8, 3, seed=1, scaler=fit_scaler(data.features), validation=validation)
+    config = MachConfig(n_buckets=8, n_repetitions=3, seed=1, **values)  # type: ignore[arg-type]
+    return plan_training(data, config, fit_scaler(data.features), validation=validation)
 
 
 def begun(folder: Path, job: Job) -> ModelStore:
@@ -111,7 +113,7 @@ def test_row_weights_count(small_data: Dataset) -> None:
 
 
 def test_memory_is_checked_before_training(small_data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "available_bytes", lambda: 10 * 2**10)
+    monkeypatch.setattr(memory_module, "available_bytes", lambda: 10 * 2**10)
     with pytest.raises(NotEnoughMemory, match="train with a smaller hidden layer, fewer buckets or fewer features"):
         train(job_of(small_data), [0], LocalExecutor(), NEVER)
     with pytest.raises(NotEnoughMemory, match="train fewer at a time"):

@@ -11,10 +11,11 @@ from xmach.buckets.inverted import (
     table_index,
     table_shapes,
 )
-from xmach.buckets.kinds import BUCKETINGS, RANDOM, check_bucketing, clustered_repetitions
+from xmach.buckets.kinds import check_bucketing, clustered_repetitions
 from xmach.buckets.learned import WIDTH, Buckets, LearnedBuckets, clustered, digest_of, signs
 from xmach.buckets.signatures import as_signatures, count_indistinguishable_pairs, indistinguishable_groups
 from xmach.buckets.universal import UniversalHashes
+from xmach.config import BUCKETINGS, RANDOM
 
 __all__ = [
     "BUCKETINGS",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+from xmach.config import BUCKETINGS, RANDOM
 from xmach.errors import ParameterError
-
-RANDOM = "random"  # the buckets of whatever has no other
-BUCKETINGS = (RANDOM, "mixed", "clustered")
 
 
 def check_bucketing(bucketing: str) -> str:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from xmach.cli.choices import Format, OnError
 from xmach.errors import ParameterError
+
+Format = Literal["auto", "xmc", "svmlight", "vw", "split", "npz", "csv", "tsv", "jsonl", "parquet"]
+EstimatorName = Literal["auto", "mean", "min", "median", "log"]
 
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.", show_default=False)]
 DataFile = Annotated[Path, typer.Argument(metavar="FILE", help="A data file, gzip'd or not.", show_default=False)]
 
-
 FormatOption = Annotated[Format, typer.Option("--format", help="The file's format.")]
-OnErrorOption = Annotated[OnError, typer.Option("--on-error", help="Stop at a bad row, or skip and count it.")]
+OnErrorOption = Annotated[
+    Literal["stop", "skip"], typer.Option("--on-error", help="Stop at a bad row, or skip and count it.")
+]
 CacheOption = Annotated[
     Path | None,
     typer.Option("--cache", help="Where data files are kept once read.", show_default="$XMACH_CACHE or ~/.cache/xmach"),
@@ -24,6 +27,7 @@ CacheOption = Annotated[
 MemoryOption = Annotated[
     str | None, typer.Option("--memory", metavar="SIZE", help="The memory to keep within, such as 4GB.")
 ]
+EstimatorOption = Annotated[EstimatorName, typer.Option("--estimator", help="auto: the model's own.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 PartialOption = Annotated[bool, typer.Option("--allow-partial", help="Answer though repetitions are missing.")]
 CandidatesOption = Annotated[
@@ -52,11 +56,6 @@ def whole_numbers(text: str, what: str, such_as: str = "1,3,5") -> tuple[int, ..
         raise ParameterError(
             f"{what} takes whole numbers separated by commas, such as {such_as}; got {text!r}"
         ) from None
-
-
-def layers(text: str) -> tuple[int, ...]:
-    """`500,500` or `none` as layer widths."""
-    return () if text == "none" else whole_numbers(text, "--hidden", "500,500, or none")
 
 
 def repetitions(text: str | None, n_repetitions: int) -> list[int]:

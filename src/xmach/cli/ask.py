@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from xmach.cli.arguments import JsonOption, NoVerifyOption
-from xmach.cli.choices import EstimatorName
+from xmach.cli.arguments import EstimatorOption, JsonOption, NoVerifyOption
 from xmach.errors import InputError
 
 _SECONDS = 30
@@ -21,7 +20,7 @@ def ask(
     model: Annotated[str, typer.Argument(metavar="DIR_OR_URL", help="A model folder, or a server's address.")],
     query: Annotated[str, typer.Argument(help="The text to find labels for.")],
     k: Annotated[int, typer.Option("--k", help="Labels.")] = 5,
-    estimator: Annotated[EstimatorName, typer.Option(help="auto: the model's own.")] = EstimatorName.auto,
+    estimator: EstimatorOption = "auto",
     token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A server's token.", show_default="$XMACH_TOKEN")
     ] = None,
@@ -29,7 +28,7 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Print the best labels of a query, best first."""
-    name = None if estimator is EstimatorName.auto else estimator.value
+    name = None if estimator == "auto" else estimator
     if model.startswith(("http://", "https://")):
         result = _from_server(model, query, k, name, token_file)
     else:

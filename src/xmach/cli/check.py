@@ -8,12 +8,11 @@ import typer
 
 from xmach.cli import columns as table
 from xmach.cli.arguments import DataFile, FormatOption, JsonOption
-from xmach.cli.choices import Format
 
 
 def check(
     file: DataFile,
-    format: FormatOption = Format.auto,
+    format: FormatOption = "auto",
     text: table.TextOption = None,
     labels: table.LabelsOption = None,
     label_separator: table.SeparatorOption = None,
@@ -29,7 +28,7 @@ def check(
 
     named = table.columns(text, labels, label_separator, weight, numbers, header)
     options = ReadOptions(columns=named, text=HashedText() if text else None, label_file=label_file)
-    report = check_file(file, format.value, options)
+    report = check_file(file, format, options)
     typer.echo(json.dumps(report.to_dict()) if as_json else "\n".join(report.lines()))
     if not report.ok:
         raise typer.Exit(2)

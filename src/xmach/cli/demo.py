@@ -12,10 +12,9 @@ import typer
 if TYPE_CHECKING:
     from xmach.data import Dataset
     from xmach.features import HashedText
+    from xmach.planning import Plan
     from xmach.predictor import Predictor
-    from xmach.store import ModelStore
     from xmach.synthetic import Query, Shop
-    from xmach.training import Plan
 
 QUERIES, TEST_QUERIES = 60_000, 5_000
 FEATURES, BUCKETS, REPETITIONS, HIDDEN, EPOCHS, RATE = 30_000, 1000, 8, (256,), 4, 5e-3
@@ -28,7 +27,7 @@ def demo(
     model: Annotated[
         Path | None, typer.Option("--model", metavar="DIR", help="Keep the model here.", show_default="thrown away")
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Repetitions at a time; 0: one a core.")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="Repetitions trained at a time; 0: one per core.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same shop and model.")] = 0,
 ) -> None:
     """Make a shop, train on its query texts, evaluate on a later period, answer a few queries."""
@@ -37,13 +36,11 @@ def demo(
 
 
 def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
-    from xmach.cli.progress import say
-    from xmach.cli.running import choose_executor, elapsed, finish, train_repetitions
-    from xmach.features import HashedText, fit_scaler
-    from xmach.learners import NetworkSettings
-    from xmach.store import ModelStore, load
+    from xmach.cli.progress import say, training_output
+    from xmach.config import MachConfig
+    from xmach.features import HashedText
     from xmach.synthetic import Shop
-    from xmach.training import plan_training
+    from xmach.training import fit
 
     begun = time.monotonic()
     say(f"making a shop of {n_products:,} products, {QUERIES:,} queries with their purchases, and a later test period")
@@ -51,24 +48,20 @@ def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
     data = _training_rows([query for chunk in shop.queries(QUERIES, "train") for query in chunk], text, shop)
     test_queries = [query for chunk in shop.queries(TEST_QUERIES, "test") for query in chunk]
     say(f"training {REPETITIONS} classifiers of {BUCKETS} buckets on the texts of {data.n_rows:,} queries and titles")
-    with tempfile.TemporaryDirectory(prefix="xmach-demo-") as cache:
-        saved = data.save(Path(cache) / "train")  # the workers share one copy
-        settings = NetworkSettings(hidden=HIDDEN, epochs=EPOCHS, learning_rate=RATE)
-        scaler = fit_scaler(saved.features)
-        job = plan_training(saved, settings, BUCKETS, REPETITIONS, seed, scaler, features=text.to_dict())
-        store = ModelStore(folder)
-        store.begin(job.plan, saved.label_counts(), saved.label_names, scaler)
-        missing = [r for r in range(REPETITIONS) if not store.has(r)]
-        trained = time.monotonic()
-        train_repetitions(job, missing, choose_executor("auto", workers, REPETITIONS), store)
-        seconds = elapsed(trained)
-        finish(store, job, "auto")
-    predictor = load(store.folder)
-    _show_metrics(predictor, _test_rows(test_queries, text, shop), seconds, store)
+    config = MachConfig(
+        n_buckets=BUCKETS, n_repetitions=REPETITIONS, hidden=HIDDEN, epochs=EPOCHS, learning_rate=RATE, seed=seed
+    )
+    trained = time.monotonic()
+    with training_output() as on_progress:
+        fitted = fit(data, config, folder, text=text, workers=workers or None, on_progress=on_progress)
+    seconds = time.monotonic() - trained
+    predictor = fitted.predictor
+    assert predictor is not None
+    _show_metrics(predictor, _test_rows(test_queries, text, shop), seconds, folder)
     _keep_examples(folder, test_queries)
-    _show_cost(job.plan)
+    _show_cost(fitted.plan)
     _show_answers(predictor, test_queries)
-    typer.echo(f"\n{elapsed(begun):.0f} s in all")
+    typer.echo(f"\n{time.monotonic() - begun:.0f} s in all")
 
 
 def _training_rows(queries: list[Query], text: HashedText, shop: Shop) -> Dataset:
@@ -94,12 +87,13 @@ def _test_rows(queries: list[Query], text: HashedText, shop: Shop) -> Dataset:
     return Dataset(rows, purchase_rows(queries, shop.n_products), weights=weights)
 
 
-def _show_metrics(predictor: Predictor, test: Dataset, seconds: float, store: ModelStore) -> None:
+def _show_metrics(predictor: Predictor, test: Dataset, seconds: float, folder: Path) -> None:
     from xmach.cli.evaluate import facts_of
     from xmach.evaluation import evaluate
+    from xmach.store import ModelStore
 
     found = evaluate(predictor, test, (1, 10, 100))[0]
-    store.add_evaluation(facts_of("later period", predictor.estimator, REPETITIONS, found, weighted=True))
+    ModelStore(folder).add_evaluation(facts_of("later period", predictor.estimator, REPETITIONS, found, weighted=True))
     result = found.metrics
     typer.echo(f"\n{test.n_rows:,} queries of the later period, weighted by sessions (trained in {seconds:.0f} s):")
     typer.echo(f"  recall@100 {100 * result['recall@100']:6.2f} %")

@@ -14,6 +14,7 @@ from xmach.cli.arguments import (
     CacheOption,
     CandidatesOption,
     DataFile,
+    EstimatorOption,
     FormatOption,
     JsonOption,
     MergeOption,
@@ -23,7 +24,6 @@ from xmach.cli.arguments import (
     PartialOption,
     whole_numbers,
 )
-from xmach.cli.choices import EstimatorName, Format, OnError
 from xmach.cli.progress import Meter, say
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def evaluate(
     model: ModelFolder,
     file: DataFile,
     k: Annotated[str, typer.Option("--k", help="Depths of the metrics.")] = "1,3,5",
-    estimator: Annotated[EstimatorName, typer.Option(help="auto: the model's own.")] = EstimatorName.auto,
-    format: FormatOption = Format.auto,
+    estimator: EstimatorOption = "auto",
+    format: FormatOption = "auto",
     text: table.TextOption = None,
     labels: table.LabelsOption = None,
     label_separator: table.SeparatorOption = None,
@@ -65,7 +65,7 @@ def evaluate(
     ] = None,
     candidates: CandidatesOption = None,
     merge: MergeOption = False,
-    on_error: OnErrorOption = OnError.stop,
+    on_error: OnErrorOption = "stop",
     allow_partial: PartialOption = False,
     no_verify: NoVerifyOption = False,
     cache: CacheOption = None,
@@ -73,7 +73,7 @@ def evaluate(
 ) -> None:
     """Print how good a model's answers are on a data file: usual, propensity-scored and the paper's metrics."""
     from xmach.cli.candidates import read_candidates
-    from xmach.cli.reading import Fit, How, labels_to_leave_out, read
+    from xmach.cli.reading import ExpectedSchema, ReadRequest, labels_to_leave_out, read
     from xmach.evaluation import evaluate as run
     from xmach.store import ModelStore, load
 
@@ -81,9 +81,11 @@ def evaluate(
     predictor = load(model, verify=not no_verify, allow_partial=allow_partial)
     named = table.columns(text, labels, label_separator, weight, numbers, header)
     chosen = None if candidates is None else read_candidates(candidates, predictor)
-    data = read(file, How(format, on_error, cache, named, header, label_file, merge), Fit.of_model(store))
+    data = read(
+        file, ReadRequest(format, on_error, cache, named, header, label_file, merge), ExpectedSchema.of_model(store)
+    )
     left_out = None if filter_labels is None else labels_to_leave_out(filter_labels, file, format, data, merge)
-    name = predictor.estimator if estimator is EstimatorName.auto else estimator.value
+    name = predictor.estimator if estimator == "auto" else estimator
     with Meter("evaluating", "rows") as meter:
         result = run(predictor, data, ks, (name,), meter.update, left_out, chosen)[0]
     facts = facts_of(file.name, name, len(predictor.models), result, data.weights is not None)

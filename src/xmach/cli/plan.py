@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from xmach.cli.arguments import JsonOption, layers
-from xmach.cli.choices import Bucketing
-from xmach.cli.network import BucketingOption
+from xmach.cli.arguments import JsonOption
+from xmach.cli.model_options import checked_options, config_of, with_model_options
 from xmach.cli.texts import VocabularyOption, vocabulary_sizes
 from xmach.errors import ParameterError
-from xmach.parameters import MOST_REPETITIONS, whole
+from xmach.parameters import whole
 
 if TYPE_CHECKING:
     from xmach.planning import Costs, Odds, Proposal, Request
@@ -22,17 +21,14 @@ if TYPE_CHECKING:
 _EXACT_LABELS = 300_000  # up to here the pairs of a draw are counted without being asked for: below 2 s
 
 
+@with_model_options(
+    ("hidden", "n_buckets", "n_repetitions", "bucketing", "batch_size", "seed"),
+    after="features",
+    proposed=("hidden", "n_buckets", "n_repetitions"),
+)
 def plan(
     classes: Annotated[int, typer.Option(help="K: labels.", show_default=False)],
     features: Annotated[int | None, typer.Option(help="d: columns of a row.", show_default=False)] = None,
-    hidden: Annotated[
-        str | None, typer.Option(help="Hidden layers, such as 500,500, or none.", show_default="proposed")
-    ] = None,
-    buckets: Annotated[int | None, typer.Option(help="B: buckets.", show_default="proposed")] = None,
-    n_repetitions: Annotated[
-        int | None, typer.Option("--repetitions", help="R: repetitions.", show_default="proposed")
-    ] = None,
-    bucketing: BucketingOption = Bucketing.random,
     delta: Annotated[float, typer.Option(help="Probability that some pair of labels may be alike (Theorem 2).")] = 1e-3,
     memory: Annotated[
         str | None, typer.Option(help="What training and predicting may take: 4GB, 4GiB.", show_default="no limit")
@@ -42,33 +38,33 @@ def plan(
     labels_per_row: Annotated[float, typer.Option(help="Labels of a row.")] = 1.0,
     source: Annotated[str, typer.Option(help="What is read: numbers, a table of numbers, or text.")] = "numbers",
     vocabulary: VocabularyOption = None,
-    batch_size: Annotated[int, typer.Option(help="Rows a step; fewer where rows are few.")] = 256,
     workers: Annotated[int, typer.Option(help="Repetitions at a time; 0: one, or with --memory as many as fit.")] = 0,
-    seed: Annotated[int, typer.Option(help="Whose draw of hashes the exact pairs are of.")] = 0,
     exact: Annotated[
         bool | None, typer.Option(help="Count the draw's indistinguishable pairs.", show_default="up to 300,000 labels")
     ] = None,
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Print what K, B and R can tell apart and cost; propose what is not given, such that it fits into --memory."""
     from xmach.planning import Request, costs, drawn_pairs, odds, parse_bytes, propose, usable_cores
 
+    wanted, config = checked_options(given), config_of(given)
     budget = None if memory is None else parse_bytes(memory, "--memory")
     values = float(min(100, features or 100)) if nonzeros is None else nonzeros
-    known = _data_size(rows, values, labels_per_row, source, vocabulary)
     request = Request(
         n_labels=whole("--classes", classes, 1, 2**31 - 1),
         n_features=whole("--features", 1 if features is None else features, 1, 2**31 - 1),
-        hidden=None if hidden is None else layers(hidden),
-        n_buckets=None if buckets is None else whole("--buckets", buckets, 2, 2**31 - 1),
-        n_repetitions=None if n_repetitions is None else whole("--repetitions", n_repetitions, 1, MOST_REPETITIONS),
+        hidden=wanted.get("hidden"),
+        n_buckets=wanted.get("n_buckets"),
+        n_repetitions=wanted.get("n_repetitions"),
         delta=delta,
-        batch_size=_batch_size(batch_size, rows),
-        data=known,
+        batch_size=_batch_size(config.batch_size, rows),
+        data=_data_size(rows, values, labels_per_row, source, vocabulary),
         memory=budget,
         workers=whole("--workers", workers, 0) or (1 if budget is None else usable_cores()),
-        bucketing=bucketing.value,
+        bucketing=config.bucketing,
     )
+    seed = config.seed
     _check_features(features, nonzeros, budget)
     proposal = propose(request)
     shape = proposal.shape
@@ -103,8 +99,7 @@ def _data_size(rows: int, nonzeros: float, labels_per_row: float, source: str, v
 def _batch_size(batch_size: int, rows: int) -> int:
     from xmach.learners.session import effective_batch_size
 
-    wanted = whole("--batch-size", batch_size, 1)
-    return effective_batch_size(wanted, rows) if rows else wanted
+    return effective_batch_size(batch_size, rows) if rows else batch_size
 
 
 def _facts(

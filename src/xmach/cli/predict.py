@@ -12,13 +12,13 @@ from xmach.cli.arguments import (
     CacheOption,
     CandidatesOption,
     DataFile,
+    EstimatorOption,
     FormatOption,
     ModelFolder,
     NoVerifyOption,
     OnErrorOption,
     PartialOption,
 )
-from xmach.cli.choices import EstimatorName, Format, OnError
 from xmach.cli.progress import Meter, say
 from xmach.errors import ParameterError
 
@@ -30,21 +30,21 @@ def predict(
     file: DataFile,
     k: Annotated[int, typer.Option("--k", help="Answers a row.")] = 10,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where answers go, instead of stdout.")] = None,
-    estimator: Annotated[EstimatorName, typer.Option(help="auto: the model's own.")] = EstimatorName.auto,
+    estimator: EstimatorOption = "auto",
     include_unseen: Annotated[bool, typer.Option(help="Rank labels that had no training row like the others.")] = False,
     candidates: CandidatesOption = None,
-    format: FormatOption = Format.auto,
+    format: FormatOption = "auto",
     text: table.TextOption = None,
     numbers: table.NumbersOption = None,
     header: table.HeaderOption = None,
-    on_error: OnErrorOption = OnError.stop,
+    on_error: OnErrorOption = "stop",
     allow_partial: PartialOption = False,
     no_verify: NoVerifyOption = False,
     cache: CacheOption = None,
 ) -> None:
     """Write JSON lines, {"row": 0, "labels": [...], "scores": [...]}, or Parquet where --out ends with .parquet."""
     from xmach.cli.candidates import read_candidates
-    from xmach.cli.reading import Fit, How, read
+    from xmach.cli.reading import ExpectedSchema, ReadRequest, read
     from xmach.data.write.predictions import open_answers
     from xmach.store import ModelStore, load
     from xmach.types import check_k, row_batches, slice_rows
@@ -53,9 +53,9 @@ def predict(
     predictor = load(model, verify=not no_verify, allow_partial=allow_partial)
     if out is not None and out.exists() and out.samefile(file):
         raise ParameterError(f"--out: {out} is the file to be answered; choose another")
-    how = How(format, on_error, cache, table.columns(text, None, None, None, numbers, header), header)
-    data = read(file, how, Fit.of_model(ModelStore(model), with_labels=False), with_labels=False)
-    name = None if estimator is EstimatorName.auto else estimator.value
+    request = ReadRequest(format, on_error, cache, table.columns(text, None, None, None, numbers, header), header)
+    data = read(file, request, ExpectedSchema.of_model(ModelStore(model), with_labels=False), with_labels=False)
+    name = None if estimator == "auto" else estimator
     # made ready once for all rows
     among = None if candidates is None else predictor.decoder.among(read_candidates(candidates, predictor), data.n_rows)
     expected = ModelStore(model).plan().hashes.n_repetitions

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-import threading
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from xmach.training import ProgressHandler, StageProgress
+
 _LINE_SECONDS = 10.0
-_POLL_SECONDS = 0.5
 
 
 def say(message: str) -> None:
@@ -66,24 +69,31 @@ def _bar() -> Progress:
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
-class Watch:
-    """Calls a function now and then in a thread, while the work goes on."""
+@contextmanager
+def training_output() -> Iterator[ProgressHandler]:
+    """Show what training reports: progress as a bar, log messages and warnings as lines on stderr."""
+    meters: dict[str, Meter] = {}
+    log = logging.getLogger("xmach")
+    handler, level = _Lines(), log.level
+    with ExitStack() as stack, warnings.catch_warnings():
 
-    def __init__(self, look: Callable[[], None]) -> None:
-        self._look = look
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        def show(progress: StageProgress) -> None:
+            if progress.stage not in meters:
+                stack.close()  # one bar at a time: the stage before is over
+                meters[progress.stage] = stack.enter_context(Meter(progress.stage, progress.unit))
+            note = "" if progress.loss is None else f", loss {progress.loss:.4f}"
+            meters[progress.stage].update(progress.done, progress.total, note)
 
-    def __enter__(self) -> Watch:
-        self._thread.start()
-        return self
+        warnings.showwarning = lambda message, *where: say(f"warning: {message}")
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+        try:
+            yield show
+        finally:
+            log.removeHandler(handler)
+            log.setLevel(level)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        self._thread.join()
 
-    def _run(self) -> None:
-        while not self._over.wait(_POLL_SECONDS):
-            self._look()
+class _Lines(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage())

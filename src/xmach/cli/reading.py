@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from xmach.cli.arguments import cache_folder
-from xmach.cli.choices import Format, OnError
 from xmach.cli.progress import Meter, say
 from xmach.cli.texts import learn_vocabulary
 from xmach.data import Columns, Dataset, ReadOptions, merge_rows, read_dataset, read_label_names
 from xmach.data.labels.filters import read_filter
+from xmach.data.options import OnError
 from xmach.data.read.formats import TABLES, resolve_format
 from xmach.errors import ParameterError
 from xmach.features import HashedText
@@ -27,11 +27,11 @@ NO_WEIGHT = "none"  # for --weight: not the column of the training file either
 
 
 @dataclass(frozen=True)
-class How:
-    """How the command line says to read files."""
+class ReadRequest:
+    """How to read a file, as the options of the command say."""
 
-    format: Format = Format.auto
-    on_error: OnError = OnError.stop
+    format: str = "auto"
+    on_error: OnError = "stop"
     cache: Path | None = None
     columns: Columns = field(default_factory=Columns)
     header: bool | None = None  # None: as in the training file, or else there is one
@@ -39,8 +39,8 @@ class How:
     merge: bool = False  # rows of equal features into one
 
 
-class Fit(NamedTuple):
-    """What rows must fit: width, labels, and how text becomes rows."""
+class ExpectedSchema(NamedTuple):
+    """What rows must have to suit a model: width, labels, and the vectorizer of texts."""
 
     n_features: int | None = None
     label_names: Sequence[str] | None = None
@@ -49,13 +49,13 @@ class Fit(NamedTuple):
     columns: Columns | None = None  # those of the training file
 
     @classmethod
-    def of_data(cls, data: Dataset, text: TextRows | None) -> Fit:
+    def of_data(cls, data: Dataset, text: TextRows | None) -> ExpectedSchema:
         """Rows like those of a dataset."""
         n_labels = None if data.label_names is not None else data.n_labels
         return cls(data.n_features, data.label_names, n_labels, text, data.columns)
 
     @classmethod
-    def of_model(cls, store: ModelStore, with_labels: bool = True) -> Fit:
+    def of_model(cls, store: ModelStore, with_labels: bool = True) -> ExpectedSchema:
         """Rows for a model; rows without labels need not know what millions of labels are called."""
         plan, names = store.plan(), store.label_names() if with_labels else None
         labels = None if names is None else [written(name) for name in names.tolist()]
@@ -73,69 +73,71 @@ def written(name: object) -> str:
     return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
-def read(file: Path, how: How, fit: Fit = Fit(), with_labels: bool = True) -> Dataset:
+def read(
+    file: Path, request: ReadRequest, schema: ExpectedSchema = ExpectedSchema(), with_labels: bool = True
+) -> Dataset:
     """The dataset in a file; columns that are not named are those of the file that the model was trained on."""
-    name = resolve_format(file, how.format.value)
-    columns = _columns(file, name, how, fit, with_labels)
-    if name in BY_ID and fit.label_names is not None and _are_other_numbers(fit.label_names):
-        say(f"warning: {file} numbers labels from 0, but this model calls them {fit.label_names[0]}, and so on")
+    name = resolve_format(file, request.format)
+    columns = _columns(file, name, request, schema, with_labels)
+    if name in BY_ID and schema.label_names is not None and _are_other_numbers(schema.label_names):
+        say(f"warning: {file} numbers labels from 0, but this model calls them {schema.label_names[0]}, and so on")
     with Meter(f"reading {file.name}", "B") as meter:
         data = read_dataset(
             file,
             name,
-            on_error=how.on_error.value,
-            n_features=fit.n_features,
-            label_names=fit.label_names,
+            on_error=request.on_error,
+            n_features=schema.n_features,
+            label_names=schema.label_names,
             # svmlight and vw have labels where none are asked for, which may be others than the model's
-            n_labels=None if not with_labels and name in ("svmlight", "vw") else fit.n_labels,
+            n_labels=None if not with_labels and name in ("svmlight", "vw") else schema.n_labels,
             columns=columns,
-            text=fit.text,
-            label_file=how.label_file,
+            text=schema.text,
+            label_file=request.label_file,
             with_labels=with_labels,
-            cache=cache_folder(how.cache),
+            cache=cache_folder(request.cache),
             progress=meter.update,
         )
     for reason, count in data.skipped.items():
         say(f"{file}: skipped {count} row{'s' if count != 1 else ''}: {reason}")
-    if not how.merge:
+    if not request.merge:
         return data
-    merged = merge_rows(data, cache_folder(how.cache))
+    merged = merge_rows(data, cache_folder(request.cache))
     say(f"{file}: {data.n_rows:,} rows have {merged.n_rows:,} different features: one row each")
     return merged
 
 
 def training_rows(
     file: Path,
-    how: How,
+    request: ReadRequest,
     features: int | None,
     label_names: Path | None,
     text: HashedText | VocabularyText | None = None,
 ) -> tuple[Dataset, TextRows | None]:
-    """The rows to train on, and how texts became rows; a vocabulary is learned from them first."""
+    """The rows to train on and the vectorizer of their texts, whose vocabulary is learned first."""
     names = None
     if label_names is not None:
-        if (name := resolve_format(file, how.format.value)) not in BY_ID:
+        if (name := resolve_format(file, request.format)) not in BY_ID:
             raise ParameterError(
                 f"--label-names is for {', '.join(BY_ID)}; the labels of {name} files are names already"
             )
         names = read_label_names(label_names)
     ready: TextRows | None = text
     if text is not None and not isinstance(text, HashedText):
-        name = resolve_format(file, how.format.value)
-        columns = _columns(file, name, how, Fit(text=text), with_labels=True)
-        options = ReadOptions(how.on_error.value, columns=columns or Columns())
-        ready = learn_vocabulary(text, file, name, options, cache_folder(how.cache))
-    return read(file, how, Fit(None if text else features, names, text=ready)), ready
+        name = resolve_format(file, request.format)
+        columns = _columns(file, name, request, ExpectedSchema(text=text), with_labels=True)
+        options = ReadOptions(request.on_error, columns=columns or Columns())
+        ready = learn_vocabulary(text, file, name, options, cache_folder(request.cache))
+    return read(file, request, ExpectedSchema(None if text else features, names, text=ready)), ready
 
 
-def validation_rows(file: Path | None, how: How, data: Dataset, text: TextRows | None) -> Dataset | None:
+def validation_rows(file: Path | None, request: ReadRequest, data: Dataset, text: TextRows | None) -> Dataset | None:
     """The rows to validate on, like those to train on."""
-    return None if file is None else read(file, how, Fit.of_data(data, text))
+    return None if file is None else read(file, request, ExpectedSchema.of_data(data, text))
 
 
-def labels_to_leave_out(filter_file: Path, file: Path, format: Format, data: Dataset, merged: bool) -> SparseRows:
+def labels_to_leave_out(filter_file: Path, file: Path, format: str, data: Dataset, merged: bool) -> SparseRows:
     """The pairs of row and label in a filter file of the XMC repository."""
-    if (name := resolve_format(file, format.value)) not in BY_ID:
+    if (name := resolve_format(file, format)) not in BY_ID:
         raise ParameterError(f"--filter-labels is for {', '.join(BY_ID)}, whose labels are ids; {file} is {name}")
     if merged:
         raise ParameterError("--filter-labels counts all rows of the file: leave out --merge")
@@ -144,22 +146,22 @@ def labels_to_leave_out(filter_file: Path, file: Path, format: Format, data: Dat
     return read_filter(filter_file, data.n_rows, data.n_labels)
 
 
-def _columns(file: Path, name: str, how: How, fit: Fit, with_labels: bool) -> Columns | None:
+def _columns(file: Path, name: str, request: ReadRequest, schema: ExpectedSchema, with_labels: bool) -> Columns | None:
     """The columns that were named, and where none was, those of the training file; None where the file is no table."""
-    given, known = how.columns, fit.columns
+    given, known = request.columns, schema.columns
     if name not in TABLES:
         if given != Columns():
             raise ParameterError(f"{file} is no table but {name}: columns are for {', '.join(TABLES)}")
         return None
-    if how.header is not None and name not in ("csv", "tsv"):
+    if request.header is not None and name not in ("csv", "tsv"):
         raise ParameterError(f"{file}: {name} files name their columns; --header and --no-header are for csv and tsv")
     columns = given
     if known is not None:
         columns = _over(given, known if with_labels else replace(known, labels=None, weight=None))
-        columns = replace(columns, header=known.header if how.header is None else how.header)
-    if fit.text is None and columns.text:
+        columns = replace(columns, header=known.header if request.header is None else request.header)
+    if schema.text is None and columns.text:
         raise ParameterError("--text: this model was trained on numbers, not on text; name columns with --numbers")
-    if fit.text is not None and not columns.text:
+    if schema.text is not None and not columns.text:
         raise ParameterError(f"{file}: this model reads text; name its column with --text")
     return replace(columns, weight=None) if columns.weight == NO_WEIGHT else columns
 

@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from xmach.cli.choices import ShopFormat
 from xmach.data import Dataset
 from xmach.data.read.tables.parquet_rows import Sizes
 from xmach.data.whole_files import whole_file
@@ -24,16 +23,16 @@ Kind: TypeAlias = Period | Literal["titles"]
 Write: TypeAlias = "Callable[[Part], object]"
 
 SUFFIXES = {
-    ShopFormat.jsonl: ".jsonl",
-    ShopFormat.csv: ".csv",
-    ShopFormat.tsv: ".tsv",
-    ShopFormat.parquet: ".parquet",
-    ShopFormat.xmc: ".xmc.txt",
-    ShopFormat.sparse: ".sparse.parquet",
+    "jsonl": ".jsonl",
+    "csv": ".csv",
+    "tsv": ".tsv",
+    "parquet": ".parquet",
+    "xmc": ".xmc.txt",
+    "sparse": ".sparse.parquet",
 }
 TITLES = "products.tsv"
-_LINES = (ShopFormat.jsonl, ShopFormat.csv, ShopFormat.tsv)
-_HASHED = (ShopFormat.xmc, ShopFormat.sparse)  # texts as features
+_LINES = ("jsonl", "csv", "tsv")
+_HASHED = ("xmc", "sparse")  # texts as features
 _TITLE_ROWS = 1 << 16  # of a part
 
 
@@ -45,7 +44,7 @@ class ShopRecipe:
     queries: int
     test_queries: int
     seed: int
-    formats: tuple[ShopFormat, ...]
+    formats: tuple[str, ...]
     titles: bool
 
     def size(self, kind: Kind) -> int:
@@ -100,11 +99,11 @@ def make_part(spec: PartSpec) -> Part:
         return Part(spec.kind, spec.size, {TITLES: lines.encode()})
     block = shop.block(spec.number, spec.size, spec.kind)
     columns = query_columns(block, spec.kind)
-    made = {each.value: table_lines(columns, each.value) for each in formats if each in _LINES}
+    made = {each: table_lines(columns, each) for each in formats if each in _LINES}
     features = HashedText().transform(block.texts()) if any(each in _HASHED for each in formats) else None
-    if ShopFormat.xmc in formats and features is not None:
-        made[ShopFormat.xmc.value] = xmc_text(features, block.labels(shop.n_products))
-    return Part(spec.kind, spec.size, made, block, features if ShopFormat.sparse in formats else None)
+    if "xmc" in formats and features is not None:
+        made["xmc"] = xmc_text(features, block.labels(shop.n_products))
+    return Part(spec.kind, spec.size, made, block, features if "sparse" in formats else None)
 
 
 def query_columns(block: QueryBlock, period: Kind) -> dict[str, Column]:
@@ -129,16 +128,16 @@ def open_shop_files(stack: ExitStack, folder: Path, recipe: ShopRecipe) -> dict[
     return writers
 
 
-def _open(stack: ExitStack, folder: Path, recipe: ShopRecipe, period: Period, format: ShopFormat) -> Write:
+def _open(stack: ExitStack, folder: Path, recipe: ShopRecipe, period: Period, format: str) -> Write:
     path = folder / f"{period}{SUFFIXES[format]}"
     if format in _LINES:
         names = list(query_columns(QueryBlock.empty(), period))
-        return _open_lines(stack, path, table_header(names, format.value), format.value)
-    if format is ShopFormat.xmc:
+        return _open_lines(stack, path, table_header(names, format), format)
+    if format == "xmc":
         header = xmc_header(recipe.size(period), HashedText().n_features, recipe.products)
-        return _open_lines(stack, path, header, format.value)
+        return _open_lines(stack, path, header, format)
     temporary = stack.enter_context(whole_file(path))
-    if format is ShopFormat.parquet:
+    if format == "parquet":
         write_table = stack.enter_context(parquet_table(temporary, query_columns(QueryBlock.empty(), period)))
         return lambda part: write_table(query_columns(_block(part), period))
     sizes = Sizes(HashedText().n_features, recipe.products, dense=False, label_values=True, weights=True)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xmach.cli.arguments import JsonOption
-from xmach.cli.choices import ShopFormat
 from xmach.cli.progress import Meter
 from xmach.errors import ParameterError
 
@@ -67,14 +66,15 @@ def shop(
         typer.echo("\n".join(f"{period}\n{each.table(period)}" for period, each in result.items()))
 
 
-def _formats(text: str) -> tuple[ShopFormat, ...]:
+def _formats(text: str) -> tuple[str, ...]:
     """`jsonl,xmc` as formats, each once."""
-    known = [each.value for each in ShopFormat]
+    from xmach.cli.shop_files import SUFFIXES
+
     names = list(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in names:
-        if name not in known:
-            raise ParameterError(f"--format: {name!r} is none of {', '.join(known)}")
-    return tuple(ShopFormat(name) for name in names)
+        if name not in SUFFIXES:
+            raise ParameterError(f"--format: {name!r} is none of {', '.join(SUFFIXES)}")
+    return tuple(names)
 
 
 def _claim(folder: Path, recipe: ShopRecipe, overwrite: bool) -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from xmach.cli.arguments import whole_numbers
-from xmach.cli.choices import Scaling, Values
 from xmach.cli.progress import Meter, say
+from xmach.config import AUTO
 from xmach.errors import ModelError, ParameterError
 
 if TYPE_CHECKING:
     from xmach.data import ReadOptions
     from xmach.features import HashedText, VocabularyText
 
+Values = Literal["binary", "counts", "tfidf"]
 VocabularyOption = Annotated[
     str | None,
     typer.Option(
@@ -35,7 +36,7 @@ def text_features(features: int | None, vocabulary: str | None, values: Values |
     """What is to make rows of texts; a vocabulary is still to be learned."""
     from xmach.features import HashedText, VocabularyText
 
-    width, binary = features or HashedText.n_features, values is Values.binary
+    width, binary = features or HashedText.n_features, values == "binary"
     if vocabulary is None:
         return HashedText(width, binary=binary)
     return VocabularyText(width, *vocabulary_sizes(vocabulary), binary=binary)
@@ -66,14 +67,14 @@ def check_text_options(text: str | None, vocabulary: str | None, values: Values 
             raise ParameterError(f"{option} is for text; name its column with --text")
 
 
-def scaling_of(values: Values | None, scaling: Scaling | None) -> Scaling | None:
-    """What `--values` says about scaling where `--scaling` says nothing."""
+def scaling_of(values: Values | None, scaling: str | None) -> str | None:
+    """The scaling that `--values` implies unless `--scaling` is given."""
     if values is None:
         return scaling
-    implied = Scaling.tfidf if values is Values.tfidf else Scaling.l2
-    if values is Values.tfidf and scaling not in (None, Scaling.auto, Scaling.tfidf):
-        raise ParameterError(f"--values tfidf is a scaling by itself; leave out --scaling {scaling.value}")
-    return implied if scaling in (None, Scaling.auto) else scaling
+    if values == "tfidf" and scaling not in (None, AUTO, "tfidf"):
+        raise ParameterError(f"--values tfidf is a scaling by itself; leave out --scaling {scaling}")
+    implied = "tfidf" if values == "tfidf" else "l2"
+    return implied if scaling in (None, AUTO) else scaling
 
 
 def learn_vocabulary(text: VocabularyText, file: Path, name: str, options: ReadOptions, cache: Path) -> VocabularyText:

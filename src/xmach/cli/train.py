@@ -6,12 +6,11 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from xmach.cli import columns as table
-from xmach.cli import network as net
 from xmach.cli import texts
 from xmach.cli.arguments import (
     CacheOption,
@@ -21,15 +20,23 @@ from xmach.cli.arguments import (
     MemoryOption,
     MergeOption,
     OnErrorOption,
+    repetitions,
 )
-from xmach.cli.choices import Bucketing, ExecutorName, Format, OnError
-from xmach.cli.progress import say
+from xmach.cli.model_options import config_of, with_model_options
+from xmach.cli.progress import say, training_output
+
+if TYPE_CHECKING:
+    from xmach.data import Dataset
+    from xmach.training import Fitted
+
+PresetName = Literal["odp", "imagenet", "wiki10-31k", "delicious-200k", "amazon-670k", "amazon-search"]
 
 
+@with_model_options(after="preset")
 def train(
     file: DataFile,
     model: Annotated[Path, typer.Option("--model", metavar="DIR", help="Where the model goes.", show_default=False)],
-    format: FormatOption = Format.auto,
+    format: FormatOption = "auto",
     text: table.TextOption = None,
     labels: table.LabelsOption = None,
     label_separator: table.SeparatorOption = None,
@@ -39,55 +46,92 @@ def train(
     label_file: table.LabelFileOption = None,
     label_names: table.LabelNamesOption = None,
     validation_label_file: table.ValidationLabelFileOption = None,
-    preset: net.PresetOption = None,
-    buckets: net.BucketsOption = None,
-    n_repetitions: net.RepetitionsOption = None,
-    bucketing: net.BucketingOption = Bucketing.random,
-    hidden: net.HiddenOption = None,
-    loss: net.LossOption = None,
-    epochs: net.EpochsOption = None,
-    batch_size: net.BatchOption = None,
-    learning_rate: net.RateOption = None,
-    weight_decay: net.DecayOption = 0.0,
-    dropout: net.DropoutOption = 0.0,
-    skip_below: net.SkipOption = 0.0,
-    scaling: net.ScalingOption = None,
-    estimator: net.EstimatorOption = None,
+    preset: Annotated[
+        PresetName | None, typer.Option("--preset", help="Train as the paper did; other options override it.")
+    ] = None,
     features: table.FeaturesOption = None,
     vocabulary: texts.VocabularyOption = None,
     values: texts.ValuesOption = None,
     validation: table.ValidationOption = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 0,
     only: Annotated[str | None, typer.Option(help="Train these repetitions only, such as 0-7.")] = None,
-    executor: Annotated[ExecutorName, typer.Option(help="In this process, or in a pool of them.")] = ExecutorName.auto,
-    workers: Annotated[int, typer.Option(help="Repetitions at a time; 0: one a core.")] = 0,
+    executor: Annotated[Literal["auto", "local", "pool"], typer.Option(help="In this process, or in a pool.")] = "auto",
+    workers: Annotated[int, typer.Option(min=0, help="Repetitions trained at a time; 0: one per core.")] = 0,
     memory: MemoryOption = None,
     merge: MergeOption = False,
-    on_error: OnErrorOption = OnError.stop,
+    on_error: OnErrorOption = "stop",
     cache: CacheOption = None,
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
-    """Train a model. The same command again goes on where it was stopped, and does nothing when all is done.
+    """Train a model. Run the same command again to resume a run that was stopped; a finished model stays as it is.
 
     With --only, machines that never meet train a part each; copy the files into one folder, run without --only there.
     """
-    from xmach.cli.reading import How, training_rows, validation_rows
-    from xmach.cli.running import Run, outcome
+    from xmach.cli.reading import ReadRequest, training_rows, validation_rows
+    from xmach.planning import parse_bytes
+    from xmach.training import check_budget, fit
 
-    recipe = net.recipe(
-        preset, buckets, n_repetitions, hidden, loss, epochs, batch_size, learning_rate, weight_decay, dropout,
-        skip_below, texts.scaling_of(values, scaling), estimator, bucketing,
-    )  # fmt: skip
-    run = Run.checked(recipe, only, seed, executor.value, workers, memory)
+    begun = time.monotonic()
+    given["scaling"] = texts.scaling_of(values, given["scaling"])
+    config = config_of(given, preset)
+    wanted = repetitions(only, config.n_repetitions)
+    budget = None if memory is None else parse_bytes(memory, "--memory")
+    check_budget(budget, config, source="numbers" if text is None else "text", name="--memory")
     texts.check_text_options(text, vocabulary, values)
     named = table.columns(text, labels, label_separator, weight, numbers, header)
-    begun = time.monotonic()
-    how = How(format, on_error, cache, named, header, label_file, merge)
-    run.check_reading(how)
-    wanted = texts.text_features(features, vocabulary, values) if named.text else None
-    data, hashed = training_rows(file, how, features, label_names, wanted)
-    held_out = validation_rows(validation, replace(how, label_file=validation_label_file), data, hashed)
-    facts = run.train(model, data, held_out, hashed) | {"seconds": round(time.monotonic() - begun, 1)}
-    say(f"{model}: {outcome(facts)}, {facts['seconds']} s")
+    request = ReadRequest(format, on_error, cache, named, header, label_file, merge)
+    vectorizer = texts.text_features(features, vocabulary, values) if named.text else None
+    data, hashed = training_rows(file, request, features, label_names, vectorizer)
+    held_out = validation_rows(validation, replace(request, label_file=validation_label_file), data, hashed)
+    if preset is not None:
+        _show_preset(preset, data)
+    with training_output() as on_progress:
+        fitted = fit(
+            data,
+            config,
+            model,
+            wanted,
+            executor=executor,
+            validation=held_out,
+            on_progress=on_progress,
+            text=hashed,
+            workers=workers or None,
+            memory=budget,
+        )
+    facts = _facts(model, fitted) | {"seconds": round(time.monotonic() - begun, 1)}
+    say(f"{model}: {_state(facts)}, {facts['seconds']} s")
     if as_json:
         typer.echo(json.dumps(facts))
+
+
+def _show_preset(name: str, data: Dataset) -> None:
+    """Say what the paper reached with a preset, and how these rows differ from the paper's."""
+    from xmach.planning.presets import preset_named
+
+    preset = preset_named(name)
+    expected = {"features": preset.n_features, "labels": preset.n_labels, "rows": preset.train_rows}
+    found = {"features": data.n_features, "labels": data.n_labels, "rows": data.n_rows}
+    other = [f"{found[what]:,} {what}, not {expected[what]:,}" for what in expected if found[what] != expected[what]]
+    ours = f"; not from the paper: {preset.ours}" if preset.ours else ""
+    say(f"preset {name}: the paper reached {preset.reached}{ours}")
+    if other:
+        say(f"preset {name}: this file has {'; '.join(other)}")
+
+
+def _facts(model: Path, fitted: Fitted) -> dict[str, Any]:
+    """What the model folder holds now, as JSON values."""
+    facts: dict[str, Any] = {
+        "model": str(model),
+        "repetitions": fitted.plan.hashes.n_repetitions,
+        "present": len(fitted.history),
+        "complete": fitted.complete,
+    }
+    if fitted.predictor is not None:
+        facts |= {"estimator": fitted.predictor.estimator, "metrics": fitted.metrics}
+    return facts | {"trained": fitted.trained}
+
+
+def _state(facts: dict[str, Any]) -> str:
+    if facts["complete"]:
+        return f"complete, {facts['repetitions']} repetitions, estimator {facts['estimator']}"
+    return f"{facts['present']} of {facts['repetitions']} repetitions are there"

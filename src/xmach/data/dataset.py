@@ -49,6 +49,16 @@ class Dataset:
         if self.label_names is not None and len(self.label_names) != self.n_labels:
             raise InputError(f"there are {self.n_labels} labels but {len(self.label_names)} label names")
 
+    @classmethod
+    def from_arrays(cls, X: Any, y: Any) -> Dataset:
+        """Rows X (an array, a DataFrame or a sparse matrix) and their labels y (classes, a 0/1 matrix, or lists)."""
+        from xmach.data.arrays import as_rows
+        from xmach.data.labels.targets import encode_targets  # imports scikit-learn
+
+        targets = encode_targets(y)
+        plain = np.array_equal(targets.classes, np.arange(len(targets.classes)))
+        return cls(as_rows(X), targets.labels, None if plain else [str(name) for name in targets.classes])
+
     @property
     def n_rows(self) -> int:
         """n."""

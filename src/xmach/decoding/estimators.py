@@ -8,6 +8,7 @@ import numpy as np
 
 from xmach._kernels.decode.logarithm import floored_log
 from xmach._kernels.decode.scan import MEAN, MEDIAN, MIN
+from xmach.config import ESTIMATORS
 from xmach.errors import ParameterError
 from xmach.planning import unbiased
 from xmach.types import FloatArray
@@ -28,7 +29,6 @@ RULES = {
     "median": Rule(MEDIAN),
     "log": Rule(MEAN, logarithm=True),
 }
-ESTIMATORS = tuple(RULES)
 
 
 def rule_of(estimator: str) -> Rule:

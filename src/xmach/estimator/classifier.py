@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,70 +12,33 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from xmach.buckets import RANDOM, clustered_repetitions
+from xmach.config import DEFAULTS
 from xmach.data import Dataset
 from xmach.data.arrays import as_rows, check_numbers, check_structure
 from xmach.data.labels.targets import Targets, encode_targets
 from xmach.decoding import Candidates
 from xmach.errors import InputError, NotEnoughMemory, ParameterError
-from xmach.estimator.fitting import (
-    dataset_of,
-    is_text,
-    predictor_of,
-    ready_text,
-    split_rows,
-    stored_names,
-    train_in_memory,
-    with_columns,
-)
-from xmach.estimator.settings import executor_of, network_settings, seed_of, wrapped
-from xmach.evaluation import settle
-from xmach.features import fit_scaler
+from xmach.estimator.fitting import dataset_of, is_text, ready_text, split_rows, stored_names, with_columns
+from xmach.estimator.settings import config_of, parameter_docs, workers_of
 from xmach.metrics import precision_at_k
 from xmach.predictor import Predictor, text_rows
 from xmach.store import replacing
-from xmach.training import plan_training
+from xmach.training import fit
 from xmach.types import DoubleArray, FloatArray, Rows, TextRows, TopK
 
 _DENSE_CELLS = 2**27  # the most entries that `predict_proba` gives: 1 GiB of float64
 
 
 class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Extreme classification in log memory: R small B-way classifiers over hashed labels (MACH, NeurIPS 2019).
+    __doc__ = f"""Extreme classification in log memory: R small B-way classifiers over hashed labels (MACH).
 
     Parameters
     ----------
-    n_buckets : int
-        B, the buckets that labels are hashed into; from 2 up. More buckets: fewer collisions, more memory.
-    n_repetitions : int
-        R, the number of independent hashes and classifiers; accuracy rises with it.
-    bucketing : "random", "mixed" or "clustered"
-        `random`: by the hashes, as in the paper. `clustered`: labels whose rows are alike share a bucket, which is
-        easier to learn where labels have few rows and finds more of the right labels among the first 100, but tells
-        them apart less well; `mixed`: every second repetition. Either keeps tables of K x R buckets.
-    hidden : tuple of int
-        Widths of the hidden layers; `()` is logistic regression.
-    loss : "auto", "softmax" or "bce"
-        Softmax cross-entropy (a row's target is spread over the buckets of its labels), or binary cross-entropy.
-        `auto` is softmax: on the data sets in the docs it was as good or better for multilabel data, too.
-    epochs, batch_size, learning_rate, weight_decay, dropout
-        Adam, its rate decaying to zero. Small data use smaller batches, so that an epoch has at least 100 steps.
-    skip_below : float
-        Output gradients under it are rounded to 0 or to it, right on average, and the zeros are skipped: faster where
-        n_buckets is large. 0.01 is a fair value; 0 skips nothing. Needs softmax and a hidden layer.
-    learner : "network" or a scikit-learn classifier
-        What learns a repetition. A classifier with predict_proba or decision_function (a pipeline, too) is cloned for
-        each and never fitted itself; `hidden` and what belongs to Adam do not apply, `loss` does: with softmax a row
-        is copied for each of its buckets, with bce there is one classifier a bucket. A `random_state` of None in it is
-        drawn from ours, one that is set is kept. Such a model works in memory and pickles; `save` refuses it.
-    scaling : "auto", "none", "tfidf" or "l2"
-        `auto`: sublinear tf-idf and unit length for sparse input without negative values, otherwise none.
+{parameter_docs()}
     features : None, "text", "paper", HashedText or VocabularyText
-        What makes rows where X is a list of str. `"text"`: word unigrams, word bigrams and character trigrams, hashed.
-        `"paper"`: the same by a vocabulary of the most frequent, learned from X, as in the paper. Or either with
-        settings of its own (`xmach.features`).
-    estimator : "auto", "mean", "min", "median" or "log"
-        How a label's score is read from its R buckets; `auto`: the best on validation rows, `log` without them.
+        The vectorizer, if X is a list of str. `"text"`: word unigrams, word bigrams and character trigrams, hashed.
+        `"paper"`: the same with a vocabulary of the most frequent tokens, learned from X, as in the paper. Or either
+        with its own settings (`xmach.features`).
     validation : None, a fraction, or (X, y)
         Rows to stop the network early on, and to choose the estimator and the multilabel threshold on.
     n_jobs : int or None
@@ -83,33 +46,40 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     random_state : int, RandomState or None
         Same number, same model, whatever n_jobs is.
 
+    Notes
+    -----
+    A classifier given as `learner` needs predict_proba or decision_function (a pipeline works, too) and is never
+    fitted itself. `hidden` and Adam's parameters do not apply to it, `loss` does: with softmax a row is copied for each
+    of its buckets, with bce there is one classifier per bucket. A `random_state` of None in it is drawn from ours. Such
+    a model works in memory and pickles; `save` raises `NotStorable`.
+
     Attributes
     ----------
     classes_ : the labels, by id
     predictor_ : what answers; `save` writes it
-    history_ : for each repetition, the losses of its epochs; a classifier's has none
+    history_ : for each repetition, the losses of its epochs; empty for a wrapped classifier
     """
 
     def __init__(
         self,
-        n_buckets: int = 2000,
-        n_repetitions: int = 16,
-        hidden: Sequence[int] = (500,),
-        loss: str = "auto",
-        epochs: int = 10,
-        batch_size: int = 256,
-        learning_rate: float = 2e-3,
-        weight_decay: float = 0.0,
-        dropout: float = 0.0,
-        learner: Any = "network",
-        scaling: str = "auto",
+        n_buckets: int = DEFAULTS.n_buckets,
+        n_repetitions: int = DEFAULTS.n_repetitions,
+        hidden: Sequence[int] = DEFAULTS.hidden,
+        loss: str = DEFAULTS.loss,
+        epochs: int = DEFAULTS.epochs,
+        batch_size: int = DEFAULTS.batch_size,
+        learning_rate: float = DEFAULTS.learning_rate,
+        weight_decay: float = DEFAULTS.weight_decay,
+        dropout: float = DEFAULTS.dropout,
+        learner: Any = DEFAULTS.learner,
+        scaling: str = DEFAULTS.scaling,
         features: Any = None,
-        estimator: str = "auto",
+        estimator: str = DEFAULTS.estimator,
         validation: Any = None,
         n_jobs: int | None = None,
-        random_state: Any = 0,
-        skip_below: float = 0.0,
-        bucketing: str = "random",
+        random_state: Any = DEFAULTS.seed,
+        skip_below: float = DEFAULTS.skip_below,
+        bucketing: str = DEFAULTS.bucketing,
     ) -> None:
         self.n_buckets = n_buckets
         self.n_repetitions = n_repetitions
@@ -134,37 +104,18 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MACHClassifier:
         """Train on rows X and their labels y: a class vector, a 0/1 matrix (sparse or dense), or lists of labels."""
-        settings = network_settings(self.get_params(deep=False))
-        learner, executor = wrapped(self.learner, settings), executor_of(self.n_jobs)
-        seed = seed_of(self.random_state)
-        text = ready_text(self.features, X, sample_weight, self.validation, seed)
+        config, workers = config_of(self.get_params(deep=False)), workers_of(self.n_jobs)
+        text = ready_text(self.features, X, sample_weight, self.validation, config.seed)
         rows = self._rows(X, text, first=True)
         targets = encode_targets(y)
-        data = dataset_of(rows, targets, sample_weight)
-        data, validation = self._split(data, targets, text, seed)
-        if self.n_buckets > data.n_labels:
-            warnings.warn(
-                f"n_buckets={self.n_buckets} is more than the {data.n_labels} classes: hashing saves nothing here",
-                UserWarning,
-                stacklevel=2,
-            )
-        if self.bucketing != RANDOM and not clustered_repetitions(self.bucketing, self.n_repetitions):
-            warnings.warn(
-                f"with one repetition, bucketing={self.bucketing!r} is random buckets", UserWarning, stacklevel=2
-            )
-        scaler = fit_scaler(data.features, self.scaling)
-        job = plan_training(
-            data, settings, self.n_buckets, self.n_repetitions, seed, scaler, validation,
-            multilabel=targets.multilabel, features=None if text is None else text.to_dict(), fingerprints=False,
-            learner=learner, bucketing=self.bucketing,
-        )  # fmt: skip
-        job = with_columns(job, None if text is not None else getattr(self, "feature_names_in_", None))
-        outcomes = [outcome for _, outcome in sorted(train_in_memory(job, executor).items())]
-        self.history_ = [outcome.history for outcome in outcomes]
+        data, validation = self._split(dataset_of(rows, targets, sample_weight), targets, text, config.seed)
+        data = with_columns(data, None if text is not None else getattr(self, "feature_names_in_", None))
+        fitted = fit(data, config, validation=validation, text=text, multilabel=targets.multilabel, workers=workers)
+        assert fitted.predictor is not None
+        self.history_ = [history for _, history in sorted(fitted.history.items())]
         self.classes_ = targets.classes
-        trained = predictor_of(job, [outcome.model for outcome in outcomes], text, targets)
-        self.predictor_, _ = settle(trained, validation, self.estimator)
-        self._plan, self._form = job.plan, targets.form
+        self.predictor_ = replace(fitted.predictor, label_names=targets.classes)
+        self._plan, self._form = fitted.plan, targets.form
         if text is not None:
             self.n_features_in_ = text.n_features
         return self

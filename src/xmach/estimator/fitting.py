@@ -1,11 +1,9 @@
-"""Fitting in memory: from checked rows and targets to models, without a model folder."""
+"""From what users hold (arrays, texts, weights) to the rows that are trained on."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +12,11 @@ from sklearn.utils.validation import _check_sample_weight
 from xmach.data import Columns, Dataset
 from xmach.data.labels.targets import Targets
 from xmach.errors import InputError, ParameterError
-from xmach.executors import Board, Executor
 from xmach.features import VocabularyText, featurizer
 from xmach.features.blocks import check_texts
-from xmach.learners import Outcome
 from xmach.parameters import real
-from xmach.predictor import Predictor, text_list
-from xmach.training import Job, train
-from xmach.types import AnyArray, BucketModel, FloatArray, IntArray, Rows, TextRows, take_rows
+from xmach.predictor import text_list
+from xmach.types import AnyArray, FloatArray, IntArray, Rows, TextRows, take_rows
 
 
 def is_text(X: Any) -> bool:
@@ -83,39 +78,6 @@ def stored_names(classes: AnyArray) -> AnyArray | None:
     return None if plain else classes
 
 
-def train_in_memory(job: Job, executor: Executor) -> dict[int, Outcome]:
-    """Train every repetition and hold the models; worker processes share one copy of the rows in a temporary folder."""
-    repetitions = list(range(job.plan.hashes.n_repetitions))
-    board = Board.for_repetitions(repetitions)
-    try:
-        if executor.workers == 1:
-            return train(job, repetitions, executor, board)
-        with tempfile.TemporaryDirectory(prefix="xmach-") as folder:
-            data = job.data.save(Path(folder) / "data")
-            validation = None if job.validation is None else job.validation.save(Path(folder) / "validation")
-            shared = Job(job.plan, job.learner, data, validation, job.scaler)
-            return train(shared, repetitions, executor, board)
-    finally:
-        board.close()
-
-
-def with_columns(job: Job, names: Iterable[str] | None) -> Job:
-    """The job with the columns of a DataFrame in its plan, as if it had been read from a file of such columns."""
-    if names is None:
-        return job
-    return replace(job, plan=replace(job.plan, columns=Columns(features=tuple(map(str, names))).to_dict()))
-
-
-def predictor_of(job: Job, models: Sequence[BucketModel], text: TextRows | None, targets: Targets) -> Predictor:
-    """The predictor of trained models; estimator and threshold are still to be settled."""
-    return Predictor(
-        models=tuple(models),
-        hashes=job.plan.hashes,
-        scaler=job.scaler,
-        label_counts=job.data.label_counts(),
-        label_names=targets.classes,
-        text=text,
-        multilabel=targets.multilabel,
-        mean_labels=job.plan.mean_labels,
-        feature_names=None if job.plan.columns is None else tuple(job.plan.columns["features"]),
-    )
+def with_columns(data: Dataset, names: Iterable[str] | None) -> Dataset:
+    """The data with the columns of a DataFrame, as if it had been read from a file with such columns."""
+    return data if names is None else replace(data, columns=Columns(features=tuple(map(str, names))))

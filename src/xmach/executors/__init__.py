@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
+from xmach.config import EXECUTORS
+from xmach.errors import ParameterError
 from xmach.executors.board import Board
 from xmach.executors.local import LocalExecutor
 from xmach.executors.pool import PoolExecutor
@@ -20,4 +22,13 @@ class Executor(Protocol):
         """The result of each spec as it comes."""
 
 
-__all__ = ["Board", "Executor", "LocalExecutor", "PoolExecutor"]
+def executor_named(name: str, workers: int) -> Executor:
+    """The executor called `local` or `pool`; `auto` is a pool if more than one task runs at a time."""
+    if name == "pool" or (name == "auto" and workers > 1):
+        return PoolExecutor(workers)
+    if name in ("auto", "local"):
+        return LocalExecutor()
+    raise ParameterError(f"executor must be one of {', '.join(EXECUTORS)}, got {name!r}")
+
+
+__all__ = ["Board", "Executor", "LocalExecutor", "PoolExecutor", "executor_named"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from xmach.config import NetworkSettings
 from xmach.learners.session import NetworkLearner
-from xmach.learners.settings import NetworkSettings
 from xmach.learners.task import LabelledRows, Learner, Outcome, Task
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import numpy as np
 
 from xmach._kernels.train.dense import adam, adam_row
 from xmach._kernels.train.sparse import sparse_forward
+from xmach.config import NetworkSettings
 from xmach.learners.losses import LOSSES
 from xmach.learners.room import Rates, Room, Transposer, aligned_zeros
-from xmach.learners.settings import NetworkSettings
 from xmach.learners.silent import Active
 from xmach.learners.skipping import SparseGradient
 from xmach.learners.task import Batch, TargetBatch

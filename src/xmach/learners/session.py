@@ -11,10 +11,10 @@ from itertools import islice
 
 import numpy as np
 
+from xmach.config import NETWORK, NetworkSettings
 from xmach.errors import Diverged
 from xmach.learners.ahead import one_ahead
 from xmach.learners.network import NetworkTrainer, batch_loss, stream
-from xmach.learners.settings import NetworkSettings
 from xmach.learners.task import Batch, LabelledRows, Outcome, Task
 from xmach.models import NetworkModel
 from xmach.types import AnyArray, FloatArray, IntArray, Progress, row_batches
@@ -28,6 +28,11 @@ class NetworkLearner:
     """Learns bucket models with a network; the default."""
 
     settings: NetworkSettings
+
+    @property
+    def kind(self) -> str:
+        """Its name in plan.json."""
+        return NETWORK
 
     def train(self, task: Task) -> Outcome | None:
         """Train to the end, or to where the monitor says stop; a checkpoint is left after each epoch."""

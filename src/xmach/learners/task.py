@@ -111,5 +111,9 @@ class Outcome(NamedTuple):
 class Learner(Protocol):
     """Turns rows and bucket targets into a bucket model; picklable."""
 
+    @property
+    def kind(self) -> str:
+        """Its name in plan.json."""
+
     def train(self, task: Task) -> Outcome | None:
         """Train to the end; or, when the monitor says stop, save where it is and return None."""

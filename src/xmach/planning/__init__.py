@@ -10,6 +10,7 @@ from xmach.planning.memory import (
     training_bytes,
     training_memory,
 )
+from xmach.planning.plan import Plan
 from xmach.planning.proposal import Proposal, Request, propose, suggested_buckets, workers_within
 from xmach.planning.sizes import (
     Shape,
@@ -34,6 +35,7 @@ __all__ = [
     "Costs",
     "DataSize",
     "Odds",
+    "Plan",
     "Proposal",
     "Request",
     "Shape",

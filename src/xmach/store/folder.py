@@ -17,9 +17,9 @@ from xmach.data import LabelCounts
 from xmach.errors import InputError, ModelCorrupt, ModelFormatUnsupported, ModelMissing
 from xmach.features import Scaler, stored_text
 from xmach.features.featurizers import needs_arrays
+from xmach.planning import Plan
 from xmach.store.names import StoredNames
 from xmach.store.tensors import read_tensors
-from xmach.training import Plan
 from xmach.types import TextRows
 
 FORMATS = (1, 2, 3, 4)

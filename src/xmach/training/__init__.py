@@ -1,17 +1,8 @@
-"""Training: the plan, one repetition, and the run of them all."""
+"""Training: `fit` plans, trains the repetitions, settles the estimator and finishes the model."""
 
-from xmach.training.plan import Plan
-from xmach.training.repetition import RepetitionSpec, Trained, train_repetition
-from xmach.training.run import Job, check_training_memory, plan_training, train, workers_within
+from xmach.config import MachConfig
+from xmach.training.fit import Fitted, fit
+from xmach.training.memory import check_budget
+from xmach.training.run import ProgressHandler, StageProgress
 
-__all__ = [
-    "Job",
-    "Plan",
-    "RepetitionSpec",
-    "Trained",
-    "check_training_memory",
-    "plan_training",
-    "train",
-    "train_repetition",
-    "workers_within",
-]
+__all__ = ["Fitted", "MachConfig", "ProgressHandler", "StageProgress", "check_budget", "fit"]

@@ -36,17 +36,17 @@ def make_buckets(
     data: Dataset,
     scaler: Scaler,
     seed: int,
-    tell: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Buckets:
-    """The buckets of all repetitions; `tell` hears how many tables are made, and how many there will be."""
+    """The buckets of all repetitions; `on_progress(done, total)` counts the tables."""
     repetitions = clustered_repetitions(bucketing, hashes.n_repetitions)
     if not repetitions:
         return hashes
     tables = {}
     for done, r in enumerate(repetitions, 1):
         tables[r] = clustered(label_points(data, scaler, seed, r), hashes, seed, r)
-        if tell is not None:
-            tell(done, len(repetitions))
+        if on_progress is not None:
+            on_progress(done, len(repetitions))
     return LearnedBuckets(hashes, tables)
 
 

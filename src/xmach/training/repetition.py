@@ -12,8 +12,9 @@ from threadpoolctl import threadpool_limits
 from xmach.data import Dataset
 from xmach.features import Scaler
 from xmach.learners import LabelledRows, Learner, Outcome, Task
+from xmach.planning import Plan
 from xmach.training.bucketing import mean_one
-from xmach.training.plan import NETWORK, Plan
+from xmach.training.job import is_network
 from xmach.types import AnyArray, Monitor, Sink
 
 
@@ -73,7 +74,7 @@ def train_repetition(spec: RepetitionSpec) -> Trained:
 
 def _rows(spec: RepetitionSpec, data: Dataset) -> LabelledRows:
     weights = data.weights
-    if weights is not None and spec.plan.learner == NETWORK:
+    if weights is not None and is_network(spec.plan):
         weights = mean_one(weights, data.n_rows)
     return LabelledRows(data.features, data.labels, weights, spec.scaler, spec.plan.hashes, spec.repetition)
 

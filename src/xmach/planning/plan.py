@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xmach.buckets import RANDOM, Buckets, LearnedBuckets, UniversalHashes
-from xmach.learners import NetworkSettings
+from xmach.buckets import Buckets, LearnedBuckets, UniversalHashes
+from xmach.config import NETWORK, RANDOM, NetworkSettings
 from xmach.types import AnyArray
-
-NETWORK = "network"  # the learner of whatever has no other
 
 
 @dataclass(frozen=True)

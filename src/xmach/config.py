@@ -1,0 +1,181 @@
+"""Every training option once: name, default, range or choices, and one line of help.
+
+The options of the command line, the parameters and docstring of `MACHClassifier`, the presets and plan.json all derive
+from the fields below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, TypeAlias, TypeVar
+
+from xmach.errors import ParameterError
+from xmach.parameters import MOST_REPETITIONS, real, whole
+
+AUTO = "auto"
+RANDOM = "random"  # buckets from hashes alone
+NETWORK = "network"  # the built-in learner
+BUCKETINGS = (RANDOM, "mixed", "clustered")
+ESTIMATORS = ("mean", "min", "median", "log")
+LOSSES = ("softmax", "bce")
+SCALINGS = ("none", "tfidf", "l2")
+EXECUTORS = (AUTO, "local", "pool")
+
+Check: TypeAlias = Callable[[str, Any], Any]  # (name to show in an error, value) -> the value as a plain Python value
+Settings = TypeVar("Settings", bound="NetworkSettings")
+
+
+@dataclass(frozen=True)
+class Option:
+    """What there is to know about one option, apart from its name and default."""
+
+    help: str
+    check: Check
+    type: type = str  # what the command line parses
+    choices: tuple[str, ...] = ()
+    flag: str | None = None  # its name on the command line; None: Python only
+    parameter: str | None = None  # its name in `MACHClassifier`; None: not a parameter
+
+
+def _option(default: Any, help: str, check: Check, type: type, flag: str | None, parameter: str | None) -> Any:
+    return field(default=default, metadata={"option": Option(help, check, type, (), flag, parameter)})
+
+
+def _whole(
+    default: int, help: str, low: int, high: int | None = None, flag: str | None = None, parameter: str | None = None
+) -> Any:
+    return _option(default, help, lambda name, value: whole(name, value, low, high), int, flag, parameter)
+
+
+def _real(
+    default: float, help: str, low: float, high: float, *, with_low: bool, flag: str, parameter: str | None = None
+) -> Any:
+    def check(name: str, value: Any) -> float:
+        return real(name, value, low, high, with_low=with_low)
+
+    return _option(default, help, check, float, flag, parameter)
+
+
+def _choice(default: str, help: str, choices: tuple[str, ...], flag: str) -> Any:
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise ParameterError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+        return value
+
+    return field(default=default, metadata={"option": Option(help, check, str, choices, flag)})
+
+
+def layer_widths(name: str, value: Any) -> tuple[int, ...]:
+    """Hidden layers as a tuple of widths, from any sequence of whole numbers."""
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise ParameterError(f"{name} must be a tuple of layer widths such as (500,) or (), got {value!r}")
+    return tuple(whole(f"every width in {name}", width, 1) for width in value)
+
+
+def _learner(name: str, value: Any) -> Any:
+    if isinstance(value, str) and value != NETWORK:
+        raise ParameterError(f"{name} must be {NETWORK!r} or a scikit-learn classifier, got {value!r}")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSettings:
+    """How a network is shaped and trained."""
+
+    hidden: tuple[int, ...] = _option(
+        (500,), "Widths of the hidden layers; none is logistic regression.", layer_widths, str, "--hidden", None
+    )
+    loss: Any = _choice(  # "auto" here, a `Loss` in NetworkSettings
+        AUTO, "Training loss; auto is softmax, for multilabel rows too.", (AUTO, *LOSSES), flag="--loss"
+    )
+    epochs: int = _whole(10, "Passes over the training rows.", 1, flag="--epochs")
+    batch_size: int = _whole(
+        256, "Rows per training step; smaller if there are few rows, so that an epoch has 100 steps.", 1,
+        flag="--batch-size",
+    )  # fmt: skip
+    learning_rate: float = _real(
+        2e-3, "Adam's initial learning rate; it decays linearly to zero.", 0.0, math.inf, with_low=False,
+        flag="--learning-rate",
+    )  # fmt: skip
+    weight_decay: float = _real(0.0, "Decoupled weight decay.", 0.0, math.inf, with_low=True, flag="--weight-decay")
+    dropout: float = _real(
+        0.0, "Fraction of hidden units dropped in each step.", 0.0, 1.0, with_low=True, flag="--dropout"
+    )
+    patience: int = _whole(2, "Epochs without a better validation loss before training stops.", 1)
+    skip_below: float = _real(
+        0.0, "Round output gradients below this value at random and skip the zeros: faster; try 0.01.", 0.0, 1.0,
+        with_low=True, flag="--skip-below",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.loss == AUTO:
+            object.__setattr__(self, "loss", LOSSES[0])
+
+    def _check(self) -> None:
+        """Make every value a plain Python one (a grid search gives NumPy's, a plan is JSON), or say what is wrong."""
+        for name, option in options(type(self)).items():
+            object.__setattr__(self, name, option.check(option.parameter or name, getattr(self, name)))
+        if self.skip_below and (self.loss == "bce" or not self.hidden):
+            raise ParameterError("skip_below needs softmax and a hidden layer; leave it out, or change loss or hidden")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as JSON values for plan.json. An unused `skip_below` is left out, as in older plans."""
+        values = {name: getattr(self, name) for name in options(NetworkSettings)} | {"hidden": list(self.hidden)}
+        if not self.skip_below:
+            del values["skip_below"]
+        return values
+
+    @classmethod
+    def from_dict(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
+        """The inverse of `to_dict`."""
+        return cls(**values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachConfig(NetworkSettings):
+    """What to train: everything that decides which model comes out of given rows."""
+
+    n_buckets: int = _whole(
+        2000, "B, the buckets that labels are hashed into; more buckets, fewer collisions, larger models.", 2,
+        2**31 - 1, flag="--buckets",
+    )  # fmt: skip
+    n_repetitions: int = _whole(
+        16, "R, the independent hashes and classifiers; accuracy rises with it.", 1, MOST_REPETITIONS,
+        flag="--repetitions",
+    )  # fmt: skip
+    bucketing: str = _choice(
+        RANDOM, "random: by hashes; clustered: similar labels share a bucket; mixed: alternately, best for top 100.",
+        BUCKETINGS, flag="--bucketing",
+    )  # fmt: skip
+    scaling: str = _choice(
+        AUTO, "auto: sublinear tf-idf for sparse rows without negative values.", (AUTO, *SCALINGS), flag="--scaling"
+    )
+    estimator: str = _choice(
+        AUTO, "How to score a label from its buckets; auto: the best on validation rows, log without them.",
+        (AUTO, *ESTIMATORS), flag="--estimator",
+    )  # fmt: skip
+    learner: Any = _option(
+        NETWORK, '"network", or any scikit-learn classifier, cloned for each repetition.', _learner, str, None, None
+    )
+    seed: int = _whole(0, "Same seed, same bytes.", 0, 2**63 - 1, flag="--seed", parameter="random_state")
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    @property
+    def network(self) -> NetworkSettings:
+        """The network's part, with `auto` resolved."""
+        return NetworkSettings(**{name: getattr(self, name) for name in options(NetworkSettings)})
+
+
+def options(settings: type[NetworkSettings] = MachConfig) -> Mapping[str, Option]:
+    """The options by name: those of the class itself, then those that it inherits."""
+    own = sorted(fields(settings), key=lambda each: each.name not in settings.__annotations__)
+    return MappingProxyType({each.name: each.metadata["option"] for each in own})
+
+
+DEFAULTS = MachConfig()

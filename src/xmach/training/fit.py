@@ -1,0 +1,214 @@
+"""`fit`: the one way to train, in memory or into a model folder that a later run can resume."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from logging import getLogger
+from pathlib import Path
+
+from xmach.buckets import clustered_repetitions
+from xmach.config import AUTO, RANDOM, MachConfig
+from xmach.data import Dataset
+from xmach.errors import Interrupted
+from xmach.evaluation import settle
+from xmach.executors import Executor, executor_named
+from xmach.features import fit_scaler
+from xmach.learners import Outcome
+from xmach.planning import Plan, usable_cores
+from xmach.predictor import Predictor
+from xmach.store import ModelStore, load
+from xmach.training.job import Job, plan_training
+from xmach.training.memory import check_budget, workers_within
+from xmach.training.run import ProgressHandler, StageProgress, run_repetitions
+from xmach.types import TextRows
+
+_log = getLogger(__name__)
+History = dict[int, list[dict[str, float]]]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a training run gave."""
+
+    plan: Plan
+    predictor: Predictor | None  # None while repetitions are missing
+    history: History  # losses of each epoch, by repetition
+    metrics: dict[str, float]  # on validation rows: P@1 of each estimator
+    trained: int  # repetitions that this run trained
+
+    @property
+    def complete(self) -> bool:
+        """Whether every repetition is there."""
+        return self.predictor is not None
+
+
+def fit(
+    data: Dataset,
+    config: MachConfig,
+    folder: str | os.PathLike[str] | None = None,
+    only: Sequence[int] | None = None,
+    *,
+    validation: Dataset | None = None,
+    text: TextRows | None = None,
+    multilabel: bool | None = None,
+    executor: str | Executor = AUTO,
+    workers: int | None = None,
+    memory: int | None = None,
+    on_progress: ProgressHandler | None = None,
+) -> Fitted:
+    """Train a model: scale the rows, plan, train the repetitions, settle the estimator, finish.
+
+    Parameters
+    ----------
+    data : the rows to train on
+    config : what to train
+    folder : where the model goes; the same call resumes what was stopped or killed. None trains in memory.
+    only : the repetitions to train, all by default. Parts that other machines trained are joined by copying their
+        files into one folder and calling `fit` there once more.
+    validation : rows to stop early on, and to choose the estimator and the multilabel threshold on
+    text : the vectorizer that made the rows, if they were texts
+    multilabel : whether rows may have several labels; None: if some row does not have exactly one
+    executor : "auto", "local", "pool", or an executor
+    workers : repetitions trained at a time; None: one per core
+    memory : a budget in bytes, which may reduce the workers
+    on_progress : called now and then with a `StageProgress`
+    """
+    _warn(data, config)
+    check_budget(memory, config, data=data)
+    store = None if folder is None else ModelStore(Path(folder))
+    job = _plan(data, config, store, validation, text, multilabel, on_progress)
+    wanted = list(range(config.n_repetitions)) if only is None else list(only)
+    workers = min(workers or usable_cores(), max(1, len(wanted)))
+    if memory is not None:
+        workers = workers_within(job, memory, workers)
+    runner = executor_named(executor, workers) if isinstance(executor, str) else executor
+    if store is None:
+        return _fit_in_memory(job, config, wanted, runner, text, on_progress)
+    return _fit_into(store, job, config, wanted, runner, text, on_progress)
+
+
+def _plan(
+    data: Dataset,
+    config: MachConfig,
+    store: ModelStore | None,
+    validation: Dataset | None,
+    text: TextRows | None,
+    multilabel: bool | None,
+    on_progress: ProgressHandler | None,
+) -> Job:
+    def count_labels(done: int, total: int) -> None:
+        if on_progress is not None:
+            on_progress(StageProgress("clustering labels", done * data.n_labels, total * data.n_labels, "labels"))
+
+    return plan_training(
+        data,
+        config,
+        fit_scaler(data.features, config.scaling),
+        validation=validation,
+        text=text,
+        multilabel=multilabel,
+        fingerprints=store is not None,
+        begun=None if store is None else store.begun_plan(),
+        on_progress=count_labels,
+    )
+
+
+def _fit_into(
+    store: ModelStore,
+    job: Job,
+    config: MachConfig,
+    wanted: Sequence[int],
+    executor: Executor,
+    text: TextRows | None,
+    on_progress: ProgressHandler | None,
+) -> Fitted:
+    """Train what is missing in the folder; once every repetition is there, settle the estimator and finish."""
+    data, plan = job.data, job.plan
+    store.begin(plan, data.label_counts(), data.label_names, job.scaler, text)
+    store.check_present()
+    missing = [r for r in wanted if not store.has(r)]
+    _log.info(
+        f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {config.n_buckets:,} buckets; "
+        f"{len(missing)} of {config.n_repetitions} repetitions to train"
+    )
+    if missing:
+        try:
+            with _shared_rows(job, executor) as shared:
+                run_repetitions(shared, missing, executor, store, on_progress)
+        except Interrupted:
+            unfinished = sum(not store.has(r) for r in missing)
+            raise Interrupted(
+                f"stopped with {unfinished} of {len(missing)} repetitions unfinished; {store.folder} keeps a "
+                "checkpoint of each: run the same command again to resume"
+            ) from None
+    present = store.present()
+    history = {r: store.history(r) for r in present}
+    if len(present) < config.n_repetitions:
+        return Fitted(plan, None, history, {}, len(missing))
+    manifest = store.manifest()
+    if manifest is None or config.estimator not in (AUTO, manifest["estimator"]):
+        settled, metrics = settle(load(store.folder, allow_partial=True), job.validation, config.estimator)
+        store.finish(settled.estimator, settled.threshold, metrics)
+    else:
+        metrics = manifest["metrics"]
+    return Fitted(plan, load(store.folder, verify=False), history, metrics, len(missing))
+
+
+def _fit_in_memory(
+    job: Job,
+    config: MachConfig,
+    wanted: Sequence[int],
+    executor: Executor,
+    text: TextRows | None,
+    on_progress: ProgressHandler | None,
+) -> Fitted:
+    with _shared_rows(job, executor) as shared:
+        outcomes = run_repetitions(shared, wanted, executor, None, on_progress)
+    settled, metrics = settle(_predictor(job, outcomes, text), job.validation, config.estimator)
+    return Fitted(job.plan, settled, {r: each.history for r, each in outcomes.items()}, metrics, len(wanted))
+
+
+def _predictor(job: Job, outcomes: dict[int, Outcome], text: TextRows | None) -> Predictor:
+    """The predictor of models in memory; its estimator and threshold are not settled yet."""
+    plan, present = job.plan, sorted(outcomes)
+    return Predictor(
+        models=tuple(outcomes[r].model for r in present),
+        hashes=plan.hashes if len(present) == plan.hashes.n_repetitions else plan.hashes.subset(present),
+        scaler=job.scaler,
+        label_counts=job.data.label_counts(),
+        text=text,
+        multilabel=plan.multilabel,
+        mean_labels=plan.mean_labels,
+        feature_names=None if plan.columns is None else tuple(plan.columns["features"]),
+    )
+
+
+@contextmanager
+def _shared_rows(job: Job, executor: Executor) -> Iterator[Job]:
+    """The job with its rows in files if worker processes are to share one copy of them."""
+    if executor.workers == 1 or job.data.folder is not None:
+        yield job
+        return
+    with tempfile.TemporaryDirectory(prefix="xmach-") as folder:
+        data = job.data.save(Path(folder) / "data")
+        validation = None if job.validation is None else job.validation.save(Path(folder) / "validation")
+        yield replace(job, data=data, validation=validation)
+
+
+def _warn(data: Dataset, config: MachConfig) -> None:
+    """Warn about settings that save or change nothing."""
+    if config.n_buckets > data.n_labels:
+        warnings.warn(
+            f"n_buckets={config.n_buckets} is more than the {data.n_labels} labels: hashing saves nothing here",
+            UserWarning,
+            stacklevel=4,
+        )
+    if config.bucketing != RANDOM and not clustered_repetitions(config.bucketing, config.n_repetitions):
+        warnings.warn(
+            f"with one repetition, bucketing={config.bucketing!r} is random buckets", UserWarning, stacklevel=4
+        )

@@ -1,0 +1,113 @@
+"""A training job: the plan that a configuration and data make, and the rows it is trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from xmach.buckets import UniversalHashes, clustered_repetitions
+from xmach.config import NETWORK, MachConfig
+from xmach.data import Dataset
+from xmach.errors import InputError
+from xmach.features import Scaler
+from xmach.learners import Learner, NetworkLearner
+from xmach.planning import Plan, available_bytes, check_memory, clustering_bytes
+from xmach.training.bucketing import make_buckets
+from xmach.types import SparseRows, TextRows
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan with the rows it is trained on."""
+
+    plan: Plan
+    learner: Learner
+    data: Dataset
+    validation: Dataset | None
+    scaler: Scaler
+
+
+def plan_training(
+    data: Dataset,
+    config: MachConfig,
+    scaler: Scaler,
+    *,
+    validation: Dataset | None = None,
+    text: TextRows | None = None,
+    multilabel: bool | None = None,
+    fingerprints: bool = True,
+    begun: Plan | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Job:
+    """Plan the training of `config` on `data`; tables of clustered buckets are made here.
+
+    `text`: the vectorizer that made the rows. `multilabel=None`: multilabel unless every row has exactly one label.
+    `fingerprints=False`: nothing will be resumed, so the rows are not hashed. `begun`: the plan of the run being
+    resumed, whose tables are reused if everything else is the same. `on_progress(done, total)` counts tables.
+    """
+    _check_rows(data)
+    hashes = UniversalHashes.draw(data.n_labels, config.n_buckets, config.n_repetitions, config.seed)
+    validation = None if validation is None else _known_labels(validation, data.n_labels)
+    learner = _learner(config)
+    plan = Plan(
+        hashes=hashes,
+        n_features=data.n_features,
+        settings=config.network,
+        scaling=scaler.kind,
+        multilabel=not data.is_multiclass if multilabel is None else multilabel,
+        mean_labels=data.labels.nnz / data.n_rows,
+        seed=config.seed,
+        features=None if text is None else text.to_dict(),
+        columns=None if data.columns is None else data.columns.to_dict(),
+        data=data.fingerprint if fingerprints else "",
+        validation=validation.fingerprint if fingerprints and validation is not None else "",
+        learner=learner.kind,
+        bucketing=config.bucketing,
+    )
+    if clustered_repetitions(config.bucketing, config.n_repetitions):
+        if begun is not None and not plan.differences(begun):
+            plan = begun
+        else:
+            needed = clustering_bytes(data.n_labels, data.n_features)
+            check_memory(needed, "clustering similar labels into buckets", "use random buckets", available_bytes())
+            buckets = make_buckets(hashes, config.bucketing, data, scaler, config.seed, on_progress)
+            plan = replace(plan, hashes=buckets)
+    return Job(plan, learner, data, validation, scaler)
+
+
+def _learner(config: MachConfig) -> Learner:
+    """The network, or a scikit-learn classifier in its wrapping."""
+    if isinstance(config.learner, str):
+        return NetworkLearner(config.network)
+    from xmach.learners import SklearnLearner  # imports scikit-learn
+
+    return SklearnLearner(config.learner, config.network.loss)
+
+
+def is_network(plan: Plan) -> bool:
+    """Whether the built-in network learns: nothing is known of the memory and the checkpoints of other learners."""
+    return plan.learner == NETWORK
+
+
+def _check_rows(data: Dataset) -> None:
+    """Reject rows that nothing can be learned from."""
+    if data.weights is not None and not np.any(data.weights):
+        raise InputError("the weights of all rows are zero: there is nothing to learn from")
+    for count, what in ((data.n_rows, "rows"), (data.n_features, "features"), (data.labels.nnz, "labels in any row")):
+        if count == 0:
+            raise InputError(f"there are no {what} to train on")
+
+
+def _known_labels(validation: Dataset, n_labels: int) -> Dataset:
+    """Validation rows without labels that training never saw: no bucket can be right about them."""
+    labels = validation.labels
+    known = labels.indices < n_labels
+    if not known.any():
+        raise InputError("no label of the validation rows occurs among the training labels: are they of the same set?")
+    if known.all():
+        return validation
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])[labels.indptr]
+    kept = SparseRows(indptr, labels.indices[known], labels.values[known], n_labels)
+    return Dataset(validation.features, kept, weights=validation.weights)

@@ -1,0 +1,89 @@
+"""What a training job takes in memory, and the refusal of what does not fit."""
+
+from __future__ import annotations
+
+from xmach.buckets import clustered_repetitions
+from xmach.config import MachConfig
+from xmach.data import Dataset
+from xmach.errors import ParameterError
+from xmach.features.featurizers import needs_arrays
+from xmach.learners.session import effective_batch_size
+from xmach.planning import (
+    DataSize,
+    Shape,
+    available_bytes,
+    check_memory,
+    clustering_bytes,
+    human_bytes,
+    training_bytes,
+    training_memory,
+)
+from xmach.planning import workers_within as most_workers
+from xmach.training.job import Job
+from xmach.types import SparseRows
+
+
+def check_budget(
+    memory: int | None,
+    config: MachConfig,
+    *,
+    source: str = "numbers",
+    data: Dataset | None = None,
+    name: str = "memory",
+) -> None:
+    """Reject a memory budget that reading alone, or clustering the labels of `data`, would exceed."""
+    if memory is None:
+        return
+    least = training_bytes(Shape(1, 1, (), 2, 1), DataSize(source=source), 1)
+    if memory < least:
+        raise ParameterError(f"{name}: reading and training take at least {human_bytes(least)}, whatever the model")
+    if data is not None and clustered_repetitions(config.bucketing, config.n_repetitions):
+        needed = clustering_bytes(data.n_labels, data.n_features)
+        if memory < needed:
+            raise ParameterError(f"{name}: clustering similar labels into buckets takes {human_bytes(needed)}")
+
+
+def workers_within(job: Job, budget: int, most: int) -> int:
+    """How many repetitions fit in `budget` bytes at a time, up to `most`; raises `ParameterError` if none does."""
+    return most_workers(budget, *_sizes(job), most)
+
+
+def check_training_memory(job: Job, workers: int, models_held: int) -> None:
+    """Raise `NotEnoughMemory` if training cannot fit; `models_held` models stay in memory because no store takes them.
+
+    This process is in memory already, and pages of mapped rows can leave it: neither counts here.
+    """
+    memory = training_memory(*_sizes(job), workers, models_held=models_held)
+    needed = workers * memory.repetition + memory.held
+    what = f"training {workers} repetition{'s' if workers > 1 else ''} at a time"
+    fewer = "train fewer at a time (workers, n_jobs), or with " if workers > 1 else "train with "
+    smaller = "a smaller hidden layer, " if job.plan.settings.hidden else ""
+    check_memory(needed, what, f"{fewer}{smaller}fewer buckets or fewer features", available_bytes())
+
+
+def _sizes(job: Job) -> tuple[Shape, DataSize, int]:
+    """What the memory of a job follows from: the model, the rows, and the rows of a training step."""
+    plan, data, features = job.plan, job.data, job.data.features
+    hashes, settings = plan.hashes, plan.settings
+    shape = Shape(
+        hashes.n_labels, plan.n_features, settings.hidden, hashes.n_buckets, hashes.n_repetitions,
+        n_tables=len(clustered_repetitions(plan.bucketing, hashes.n_repetitions)),
+    )  # fmt: skip
+    rows = DataSize(
+        n_rows=data.n_rows,
+        nonzeros_per_row=features.nnz / max(1, data.n_rows) if isinstance(features, SparseRows) else 0.0,
+        labels_per_row=plan.mean_labels,
+        sparse=isinstance(features, SparseRows),
+        n_validation=0 if job.validation is None else job.validation.n_rows,
+        source="numbers" if data.columns is None else "text" if data.columns.text else "table",
+        vocabulary=_vocabulary_size(job),
+    )
+    return shape, rows, effective_batch_size(settings.batch_size, data.n_rows)
+
+
+def _vocabulary_size(job: Job) -> int:
+    """The tokens with slots of their own, if the run itself reads text."""
+    columns, settings = job.data.columns, job.plan.features
+    if columns is None or not columns.text or settings is None or not needs_arrays(settings):
+        return 0
+    return sum(int(settings[kind]) for kind in ("words", "bigrams", "trigrams"))
