@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import tempfile
 import warnings
@@ -76,7 +77,7 @@ def fit(
     executor : "auto", "local", "pool", or an executor
     workers : repetitions trained at a time; None: one per core
     memory : a budget in bytes, which may reduce the workers
-    on_progress : called now and then with a `StageProgress`
+    on_progress : called now and then with a `StageProgress`; training stops if it raises, and can be resumed
     """
     _warn(data, config)
     check_budget(memory, config, data=data)
@@ -201,14 +202,16 @@ def _shared_rows(job: Job, executor: Executor) -> Iterator[Job]:
 
 
 def _warn(data: Dataset, config: MachConfig) -> None:
-    """Warn about settings that save or change nothing."""
+    """Warn about settings that save or change nothing; the warning points at the caller's line outside xmach."""
+    messages = []
     if config.n_buckets > data.n_labels:
-        warnings.warn(
-            f"n_buckets={config.n_buckets} is more than the {data.n_labels} labels: hashing saves nothing here",
-            UserWarning,
-            stacklevel=4,
+        messages.append(
+            f"n_buckets={config.n_buckets} is more than the {data.n_labels} labels: hashing saves nothing here"
         )
     if config.bucketing != RANDOM and not clustered_repetitions(config.bucketing, config.n_repetitions):
-        warnings.warn(
-            f"with one repetition, bucketing={config.bucketing!r} is random buckets", UserWarning, stacklevel=4
-        )
+        messages.append(f"with one repetition, bucketing={config.bucketing!r} is random buckets")
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xmach":
+        level, frame = level + 1, frame.f_back
+    for message in messages:
+        warnings.warn(message, UserWarning, stacklevel=level)

@@ -104,11 +104,14 @@ def _stop_on_signals(board: Board | None) -> Iterator[None]:
 
 @contextmanager
 def _watch(board: Board, job: Job, on_progress: ProgressHandler | None) -> Iterator[None]:
-    """Report the progress of all repetitions now and then, from a thread, while the work goes on."""
+    """Report the progress of all repetitions now and then, from a thread, while the work goes on.
+
+    What `on_progress` raises stops the work as a signal would, and is raised here.
+    """
     if on_progress is None:
         yield
         return
-    over = threading.Event()
+    over, raised = threading.Event(), []
     rows_each = job.plan.settings.epochs * job.data.n_rows
 
     def watch() -> None:
@@ -117,7 +120,12 @@ def _watch(board: Board, job: Job, on_progress: ProgressHandler | None) -> Itera
             losses = [progress.loss for progress in running if 0 < progress.done < rows_each]
             loss = sum(losses) / len(losses) if losses else None
             done = sum(progress.done for progress in running)
-            on_progress(StageProgress("training", done, rows_each * len(running), "rows", loss))
+            try:
+                on_progress(StageProgress("training", done, rows_each * len(running), "rows", loss))
+            except BaseException as error:
+                raised.append(error)
+                board.stop()
+                return
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
@@ -126,3 +134,5 @@ def _watch(board: Board, job: Job, on_progress: ProgressHandler | None) -> Itera
     finally:
         over.set()
         thread.join()
+        if raised:
+            raise raised[0] from None

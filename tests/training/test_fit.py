@@ -1,0 +1,177 @@
+"""`fit`: in memory and into a folder, stopped and resumed from Python, in parts, with progress."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.conftest import made_up
+
+from xmach import load
+from xmach.data import Dataset
+from xmach.errors import Interrupted, ParameterError, PlanMismatch
+from xmach.training import MachConfig, StageProgress, fit
+
+DATA, VALIDATION = made_up(3000, 200, 60), made_up(60, 200, 60, seed=3)
+CONFIG = MachConfig(n_buckets=20, n_repetitions=3, hidden=(100,), epochs=12, dropout=0.1, seed=1)
+SHORT = replace(CONFIG, epochs=1)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("undisturbed") / "model"
+    assert fit(DATA, CONFIG, folder, validation=VALIDATION, workers=1).complete
+    return contents(folder)
+
+
+class Stopped(Exception):
+    pass
+
+
+def once_under_way(act: Callable[[], None]) -> Callable[[StageProgress], None]:
+    """A progress handler that acts when some rows are trained."""
+    acted = threading.Event()
+
+    def handle(progress: StageProgress) -> None:
+        if progress.stage == "training" and progress.done > 0 and not acted.is_set():
+            acted.set()
+            act()
+
+    return handle
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def give_up() -> None:
+    raise Stopped
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("act", "error"), [(interrupt, Interrupted), (give_up, Stopped)], ids=["Ctrl-C", "handler"])
+def test_stopped_and_resumed_without_a_shell(
+    tmp_path: Path, undisturbed: dict[str, bytes], workers: int, act: Callable[[], None], error: type[Exception]
+) -> None:
+    model, handler = tmp_path / "model", signal.getsignal(signal.SIGINT)
+    with pytest.raises(error, match="run the same command again to resume" if error is Interrupted else None):
+        fit(DATA, CONFIG, model, validation=VALIDATION, workers=workers, on_progress=once_under_way(act))
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert list((model / "progress").iterdir())  # a checkpoint
+    assert not (model / "manifest.json").exists()
+    resumed = fit(DATA, CONFIG, model, validation=VALIDATION, workers=workers)
+    assert resumed.complete
+    assert contents(model) == undisturbed
+
+
+def test_a_finished_model_stays_as_it_is(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    first = fit(DATA, SHORT, model)
+    before = {path: path.stat().st_mtime_ns for path in model.rglob("*")}
+    second = fit(DATA, SHORT, model)
+    assert (first.trained, second.trained) == (3, 0)
+    assert {path: path.stat().st_mtime_ns for path in model.rglob("*")} == before
+    assert second.history == first.history
+    assert second.metrics == first.metrics
+    third = fit(DATA, replace(SHORT, estimator="min"), model)  # read in another way, not trained again
+    assert third.trained == 0
+    assert third.predictor is not None
+    assert third.predictor.estimator == load(model).estimator == "min"
+
+
+def test_parts_are_joined_by_copying_files(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    part = fit(DATA, SHORT, here, only=[0])
+    assert (part.complete, part.predictor, list(part.history)) == (False, None, [0])
+    fit(DATA, SHORT, there, only=[1, 2])
+    for file in there.glob("repetition-*.safetensors"):
+        (here / file.name).write_bytes(file.read_bytes())
+    joined = fit(DATA, SHORT, here)
+    assert (joined.complete, joined.trained) == (True, 0)
+    fit(DATA, SHORT, tmp_path / "alone")
+    assert contents(here) == contents(tmp_path / "alone")
+
+
+@pytest.mark.parametrize("bucketing", ["random", "mixed"])
+def test_in_memory_is_the_same_model_as_in_a_folder(tmp_path: Path, bucketing: str) -> None:
+    config = replace(SHORT, bucketing=bucketing)
+    memory, stored = fit(DATA, config, validation=VALIDATION), fit(DATA, config, tmp_path / "m", validation=VALIDATION)
+    assert memory.predictor is not None
+    best, same = memory.predictor.top_k(DATA.features, 5), load(tmp_path / "m").top_k(DATA.features, 5)
+    np.testing.assert_array_equal(best.ids, same.ids)
+    np.testing.assert_array_equal(best.scores, same.scores)
+    assert memory.history == stored.history
+    assert memory.metrics == stored.metrics
+
+
+def test_progress_of_every_stage_is_reported(tmp_path: Path) -> None:
+    seen: list[StageProgress] = []
+    fit(DATA, replace(CONFIG, bucketing="mixed", epochs=30), tmp_path / "model", on_progress=seen.append)
+    assert {progress.stage for progress in seen} == {"clustering labels", "training"}
+    training = [progress for progress in seen if progress.stage == "training"]
+    assert {progress.total for progress in training} == {3 * 30 * DATA.n_rows}
+    assert [progress.done for progress in training] == sorted(progress.done for progress in training)
+    assert any(progress.loss is not None and progress.loss > 0 for progress in training)
+
+
+def test_a_thread_that_gets_no_signals_can_train(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(fit, DATA, SHORT, tmp_path / "model", workers=1).result().complete
+
+
+def test_another_configuration_or_other_rows_are_refused(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    fit(DATA, SHORT, model, only=[0])
+    with pytest.raises(PlanMismatch, match="epochs"):
+        fit(DATA, CONFIG, model)
+    with pytest.raises(PlanMismatch, match="data"):
+        fit(made_up(3000, 200, 60, seed=9), SHORT, model)
+
+
+def test_a_budget_that_cannot_be_kept_is_refused_before_a_folder_is_made(tmp_path: Path) -> None:
+    for budget in (2**20, 330 * 2**20):
+        with pytest.raises(ParameterError, match="memory"):
+            fit(DATA, replace(CONFIG, hidden=(100_000,)), tmp_path / "model", memory=budget)
+    assert not (tmp_path / "model").exists()
+
+
+def test_warnings_come_once_and_point_at_the_caller() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit(DATA, replace(SHORT, n_buckets=70, n_repetitions=1, bucketing="mixed"))
+    messages = [str(warning.message) for warning in caught]
+    assert messages == [
+        "n_buckets=70 is more than the 60 labels: hashing saves nothing here",
+        "with one repetition, bucketing='mixed' is random buckets",
+    ]
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_what_is_trained_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="xmach"):
+        fit(DATA, SHORT, tmp_path / "model")
+    assert "3,000 rows, 200 features, 60 labels; 20 buckets; 3 of 3 repetitions to train" in caplog.messages
+
+
+def test_datasets_from_arrays() -> None:
+    X = np.eye(6, dtype=np.float64)
+    data = Dataset.from_arrays(X, ["b", "a", "b", "c", "a", "c"])
+    assert list(data.label_names or ()) == ["a", "b", "c"]
+    assert data.labels.indices.tolist() == [1, 0, 1, 2, 0, 2]
+    assert Dataset.from_arrays(X, [0, 1, 2, 0, 1, 2]).label_names is None
+    assert not Dataset.from_arrays(X, [["a", "b"], ["a"], [], ["b"], ["a"], ["b"]]).is_multiclass
+    fitted = fit(data, MachConfig(n_buckets=2, n_repetitions=4, hidden=(), epochs=1))
+    assert fitted.predictor is not None
