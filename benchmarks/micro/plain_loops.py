@@ -182,13 +182,3 @@ def numpy_powers(row: FloatArray, top: np.float32) -> np.float32:
     for j in range(whole):
         row[j] = np.exp(row[j] - top)
     return _sum(row, whole)
-
-
-@kernel
-def scale_lines(row: FloatArray, scale: np.float32, sums: FloatArray) -> int:
-    """row *= scale, sums += row, in whole lines; returns how many numbers that is."""
-    whole = len(row) - len(row) % LINE
-    for j in range(whole):
-        row[j] *= scale
-        sums[j] += row[j]
-    return whole

@@ -19,7 +19,6 @@ from benchmarks.contest import Times, alternate
 from benchmarks.micro import plain_loops as plain
 from benchmarks.micro.rows import zipf_rows
 from benchmarks.places import table, write_results
-from xmach._kernels._powers import scale_lines
 from xmach._kernels.train import dense, softmax, sparse
 from xmach.buckets import UniversalHashes
 from xmach.features import fit_scaler
@@ -81,8 +80,8 @@ _FORWARD = with_walks(sparse.sparse_forward, add_rows=plain.add_rows)
 _ADAM = with_walks(dense.adam, adam_row=plain.adam_row)
 
 
-def _loss(scale: Any = scale_lines, **walks: Any) -> Any:
-    return with_walks(softmax.softmax_loss, exponentials=with_walks(softmax.exponentials, **walks), scale_lines=scale)
+def _loss(**walks: Any) -> Any:
+    return with_walks(softmax.softmax_loss, exponentials=with_walks(softmax.exponentials, **walks))
 
 
 def _sparse_entries(n_rows: int, n_features: int, each: int, width: int) -> Iterator[Entry]:
@@ -145,7 +144,6 @@ def _softmax_entries(n_rows: int, width: int) -> Iterator[Entry]:
     for walk, others in (
         ("top_lines", {PLAIN: _loss(top_lines=plain.top_lines)}),
         ("power_lines", {PLAIN: _loss(power_lines=plain.power_lines), NUMPY: _loss(power_lines=plain.numpy_powers)}),
-        ("scale_lines", {PLAIN: _loss(plain.scale_lines)}),
     ):
         ways = {LLVM: softmax.softmax_loss, **others}
         yield Entry(walk, f"softmax, {n_rows} x {width:,}", {name: partial(loss, way) for name, way in ways.items()})
@@ -158,7 +156,7 @@ def _step_entry(n_rows: int, n_features: int, each: int, hidden: tuple[int, ...]
     labels = SparseRows(np.arange(4 * n_rows + 1), ids, np.ones(4 * n_rows, np.float32), n_labels)
     hashes = UniversalHashes.draw(n_labels, n_buckets, 1)
     data = LabelledRows(features, labels, None, fit_scaler(features, "tfidf"), hashes, 0)
-    loss = _loss(plain.scale_lines, top_lines=plain.top_lines, power_lines=plain.power_lines)
+    loss = _loss(top_lines=plain.top_lines, power_lines=plain.power_lines)
     kernels = {  # (module, name) -> the function with LLVM, the plain one
         (network_model, "sparse_forward"): (sparse.sparse_forward, _FORWARD),
         (room, "sparse_adam"): (sparse.sparse_adam, plain.sparse_adam),

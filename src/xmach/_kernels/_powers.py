@@ -69,9 +69,6 @@ if TYPE_CHECKING:
     def power_lines(row: FloatArray, top: np.float32) -> np.float32:
         """row = exp(row - top), which is nowhere above 0; returns the sum."""
 
-    def scale_lines(row: FloatArray, scale: np.float32, sums: FloatArray) -> int:
-        """row *= scale, sums += row."""
-
 else:
 
     @intrinsic
@@ -114,22 +111,3 @@ else:
 
         must_be_rows(row)
         return types.float32(row, types.float32), generate
-
-    @intrinsic
-    def scale_lines(context, row, scale, sums):
-        """row *= scale, sums += row."""
-
-        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            walk = Walk(target, builder, signature.args, arguments)
-            numbers, factor, totals = walk.row(0), walk.number(1), walk.row(2)
-
-            def body(i: Any, lane: int) -> None:
-                number = builder.fmul(walk.load(numbers, i), factor)
-                walk.store(number, numbers, i)
-                walk.store(builder.fadd(walk.load(totals, i), number), totals, i)
-
-            walk.vectors(body)
-            return walk.size
-
-        must_be_rows(row, sums)
-        return types.int64(row, types.float32, sums), generate
