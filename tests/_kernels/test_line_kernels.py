@@ -48,7 +48,7 @@ def test_adam_with_a_scaled_gradient(length: int) -> None:
     weights, gradient, first, second, soon = rows_of(length, 5)
     second = np.abs(second)
     fast = [weights.copy(), first.copy(), second.copy()]
-    adam_ahead(fast[0], np.float32(0.5), gradient, fast[1], fast[2], *RATES, soon, soon, soon)
+    adam_ahead(fast[0], np.float32(0.5), gradient, fast[1], fast[2], *RATES, (soon, soon, soon))
     slow = [weights.copy(), first.copy(), second.copy()]
     adam_row(slow[0], np.float32(0.5) * gradient, slow[1], slow[2], *RATES)
     for mine, other in zip(fast, slow, strict=True):

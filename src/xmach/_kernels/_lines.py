@@ -108,11 +108,9 @@ if TYPE_CHECKING:
         beta2: np.float32,
         epsilon: np.float32,
         decay: np.float32,
-        soon_weights: FloatArray,
-        soon_first: FloatArray,
-        soon_second: FloatArray,
+        soon: tuple[FloatArray, ...],
     ) -> int:
-        """An Adam step with scale * gradient; asks for the lines of rows that come soon, as long as these."""
+        """An Adam step with scale * gradient; prefetches the lines of the rows in `soon`, which are as long."""
 
 else:
 
@@ -157,15 +155,14 @@ else:
         return types.int64(out, types.UniTuple(types.float32, 4), sources, soon), generate
 
     @intrinsic
-    def adam_lines(
-        context, weights, scale, gradient, first, second, rate, beta1, beta2, epsilon, decay,
-        soon_weights, soon_first, soon_second,
-    ):  # fmt: skip
-        """An Adam step with scale * gradient; asks for the lines of rows that come soon, as long as these."""
+    def adam_lines(context, weights, scale, gradient, first, second, rate, beta1, beta2, epsilon, decay, soon):
+        """An Adam step with scale * gradient; prefetches the lines of the rows in `soon`, which are as long."""
 
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            walk = Walk(target, builder, signature.args, arguments)
-            w, g, m, v, *later = (walk.row(i) for i in (0, 2, 3, 4, 10, 11, 12))
+            next_rows = cgutils.unpack_tuple(builder, arguments[10], len(soon))
+            kinds = [*signature.args[:10], *soon.types]
+            walk = Walk(target, builder, kinds, [*arguments[:10], *next_rows])
+            w, g, m, v, *later = (walk.row(i) for i in (0, 2, 3, 4, *range(10, 10 + len(soon))))
             by, step, keep1, keep2, least, kept = (walk.number(i) for i in (1, 5, 6, 7, 8, 9))
             one = ir.Constant(VECTOR, [1.0] * LANES)
             take1, take2, back = builder.fsub(one, keep1), builder.fsub(one, keep2), builder.fneg(step)
@@ -185,6 +182,6 @@ else:
             walk.vectors(body, later)
             return walk.size
 
-        soon, number = (soon_weights, soon_first, soon_second), types.float32
-        must_be_rows(weights, gradient, first, second, *soon)
-        return types.int64(weights, number, gradient, first, second, *([number] * 5), *soon), generate
+        must_be_rows(weights, gradient, first, second, *soon.types)
+        numbers = [types.float32] * 5
+        return types.int64(weights, types.float32, gradient, first, second, *numbers, soon), generate

@@ -157,5 +157,5 @@ def sparse_adam(
             scale, gradient = one, total
         adam_ahead(
             weights[f], scale, gradient, first[f], second[f], rate, beta1, beta2, epsilon, decay,
-            weights[soon], first[soon], second[soon],
+            (weights[soon], first[soon], second[soon]),
         )  # fmt: skip
