@@ -15,8 +15,8 @@ import numba
 import numpy as np
 
 from xmach._kernels._compile import kernel
-from xmach._kernels._lines import LINE
-from xmach.types import FloatArray, Int32Array
+from xmach._kernels.llvm import LINE
+from xmach.types import AnyArray, FloatArray, Int32Array
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -182,3 +182,8 @@ def numpy_powers(row: FloatArray, top: np.float32) -> np.float32:
     for j in range(whole):
         row[j] = np.exp(row[j] - top)
     return _sum(row, whole)
+
+
+@kernel
+def no_prefetch(array: AnyArray, row: int, column: int) -> None:
+    """Nothing. A read of the same place, added to a sum so that it stays, was no faster than nothing."""

@@ -1,12 +1,12 @@
-"""Walks along rows by lines: what they give in every length, and what they refuse."""
+"""Walks along rows: results at every length, and rejected arrays."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba.core.errors import TypingError
+from numba import TypingError
 
-from xmach._kernels._lines import LINE
+from xmach._kernels.llvm import LINE
 from xmach._kernels.train.dense import adam_ahead, adam_row
 from xmach._kernels.train.sparse import add_rows, add_scaled
 
@@ -62,7 +62,7 @@ def test_adam_with_a_scaled_gradient(length: int) -> None:
     np.testing.assert_allclose(fast[2], v, rtol=1e-4, atol=1e-6)
 
 
-def test_rows_with_gaps_are_refused() -> None:
+def test_rows_with_gaps_are_rejected() -> None:
     apart = np.zeros((4, 3), np.float32)[:, 0]
     with pytest.raises(TypingError, match="contiguous rows of float32"):
         add_scaled(apart, np.float32(1.0), np.zeros(4, np.float32), np.zeros(4, np.float32))

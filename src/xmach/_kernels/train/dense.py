@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xmach._kernels._compile import kernel
-from xmach._kernels._lines import adam_lines
+from xmach._kernels.llvm import adam_lines
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
 

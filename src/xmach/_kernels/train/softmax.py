@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from xmach._kernels._compile import kernel
-from xmach._kernels._lines import LINE
-from xmach._kernels._powers import power_lines, top_lines
+from xmach._kernels.llvm import LINE, power_lines, top_lines
 from xmach.types import FloatArray, Int32Array, IntArray
 
 LANES = 64  # sampling runs in so many lanes: without fastmath LLVM may not reorder one sum into a vector
