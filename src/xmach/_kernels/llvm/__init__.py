@@ -1,10 +1,14 @@
 """Hand-written LLVM for the loops that Numba does not compile well; call these functions inside kernels only.
 
-- `add_lines`, `add_four_lines` and `adam_lines` prefetch the next rows while they compute; a plain loop with a prefetch
-  in it does not vectorise.
-- `top_lines` keeps its maxima in registers; LLVM does not vectorise a maximum of floats.
+Why each function is kept:
+
+- `add_lines` prefetches the next row while it adds one; a plain loop with a prefetch in it does not vectorise. It gains
+  only if rows come from memory: from the caches the plain loop is 6 to 8 % faster.
+- `add_four_lines` also skips the comparisons with which a plain loop makes sure that its five arrays do not overlap.
+- `adam_lines` gains from both: the prefetch in sparse layers, the skipped comparisons in short dense rows.
+- `top_lines` finds the maximum in vectors; LLVM does not vectorise a plain maximum of floats.
 - `power_lines` computes exp in vectors and sums in the same pass; Numba's exp is scalar.
-- `prefetch` loads a posting list before it is read; Numba has no such function.
+- `prefetch` loads a posting list before the pruned search reads it; Numba has no such function.
 
 This package is the only place that imports llvmlite, `numba.core` or `numba.extending`. These interfaces change without
 notice, so `pyproject.toml` limits numba to the versions that passed `tests/_kernels`.
