@@ -23,6 +23,9 @@ BENCHMARKS = {
     "micro": Benchmark(
         "benchmarks.micro.run", 1.5, "each kernel against its twin and the obvious way; share of its bound"
     ),
+    "vectors": Benchmark(
+        "benchmarks.micro.vectors", 1.5, "the hand-written LLVM against plain Numba loops; same bytes"
+    ),
     "decoding": Benchmark(
         "benchmarks.decoding", 13, "pruned search against the scan, 670 thousand and 50 million labels"
     ),

@@ -14,10 +14,11 @@ from benchmarks.contest import Spread, Times
 from benchmarks.drawings import DRAWINGS, once
 from benchmarks.plots import Line, Panel
 
-# draw by themselves: what is not in their results, or several plots
+# draw by themselves what is not in their results, or several plots; `vectors` has only a table
 OWN = {
     "limits",
     "micro",
+    "vectors",
     "decoding",
     "home_depot",
     "shop-20k",

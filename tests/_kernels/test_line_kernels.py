@@ -1,12 +1,12 @@
-"""Walks along rows by lines: what they give in every length, and what they refuse."""
+"""Walks along rows: results at every length, and rejected arrays."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba.core.errors import TypingError
+from numba import TypingError
 
-from xmach._kernels._lines import LINE
+from xmach._kernels.llvm import LINE
 from xmach._kernels.train.dense import adam_ahead, adam_row
 from xmach._kernels.train.sparse import add_rows, add_scaled
 
@@ -48,7 +48,7 @@ def test_adam_with_a_scaled_gradient(length: int) -> None:
     weights, gradient, first, second, soon = rows_of(length, 5)
     second = np.abs(second)
     fast = [weights.copy(), first.copy(), second.copy()]
-    adam_ahead(fast[0], np.float32(0.5), gradient, fast[1], fast[2], *RATES, soon, soon, soon)
+    adam_ahead(fast[0], np.float32(0.5), gradient, fast[1], fast[2], *RATES, (soon, soon, soon))
     slow = [weights.copy(), first.copy(), second.copy()]
     adam_row(slow[0], np.float32(0.5) * gradient, slow[1], slow[2], *RATES)
     for mine, other in zip(fast, slow, strict=True):
@@ -62,7 +62,7 @@ def test_adam_with_a_scaled_gradient(length: int) -> None:
     np.testing.assert_allclose(fast[2], v, rtol=1e-4, atol=1e-6)
 
 
-def test_rows_with_gaps_are_refused() -> None:
+def test_rows_with_gaps_are_rejected() -> None:
     apart = np.zeros((4, 3), np.float32)[:, 0]
     with pytest.raises(TypingError, match="contiguous rows of float32"):
         add_scaled(apart, np.float32(1.0), np.zeros(4, np.float32), np.zeros(4, np.float32))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmach._kernels._lines import LINE
+from xmach._kernels.llvm import LINE
 from xmach._kernels.train.sparse import (
     BLOCK,
     count_features,

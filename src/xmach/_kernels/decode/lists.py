@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xmach._kernels._compile import float64, int64, kernel
-from xmach._kernels._prefetch import prefetch
 from xmach._kernels.decode.heap import offer
 from xmach._kernels.decode.index import members, signature
 from xmach._kernels.decode.peaks import BLOCK
+from xmach._kernels.llvm import prefetch
 from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 
 LISTS, TOUCHED, SCORED, SCANNED = 0, 1, 2, 3  # columns of the statistics

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xmach._kernels._compile import kernel
-from xmach._kernels._lines import adam_lines
+from xmach._kernels.llvm import adam_lines
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
 
@@ -21,16 +21,11 @@ def adam_ahead(
     beta2: np.float32,
     epsilon: np.float32,
     decay: np.float32,
-    soon_weights: FloatArray,
-    soon_first: FloatArray,
-    soon_second: FloatArray,
+    soon: tuple[FloatArray, ...],
 ) -> None:
     """`adam_row` with scale * gradient; meanwhile asks for rows that will be needed soon."""
     one = np.float32(1.0)
-    done = adam_lines(
-        weights, scale, gradient, first, second, rate, beta1, beta2, epsilon, decay,
-        soon_weights, soon_first, soon_second,
-    )  # fmt: skip
+    done = adam_lines(weights, scale, gradient, first, second, rate, beta1, beta2, epsilon, decay, soon)
     for i in range(done, len(weights)):
         g = scale * gradient[i]
         m = beta1 * first[i] + (one - beta1) * g
@@ -54,7 +49,7 @@ def adam_row(
 ) -> None:
     """One Adam step in place over 1-D arrays; `rate` carries the bias correction, `decay` multiplies the weights."""
     one = np.float32(1.0)
-    adam_ahead(weights, one, gradient, first, second, rate, beta1, beta2, epsilon, decay, weights, first, second)
+    adam_ahead(weights, one, gradient, first, second, rate, beta1, beta2, epsilon, decay, ())
 
 
 @kernel

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from xmach._kernels._compile import kernel
-from xmach._kernels._lines import LINE
-from xmach._kernels._powers import power_lines, scale_lines, top_lines
+from xmach._kernels.llvm import LINE, power_lines, top_lines
 from xmach.types import FloatArray, Int32Array, IntArray
 
 LANES = 64  # sampling runs in so many lanes: without fastmath LLVM may not reorder one sum into a vector
@@ -70,7 +69,7 @@ def softmax_loss(
         scale = share / total
         for t in range(offsets[i], offsets[i + 1]):
             loss -= weights[i] * masses[t] * np.log(max(row[buckets[t]] / total, _TINY))
-        for j in range(scale_lines(row, scale, bias_gradient), len(row)):
+        for j in range(len(row)):
             row[j] *= scale
             bias_gradient[j] += row[j]
         for t in range(offsets[i], offsets[i + 1]):

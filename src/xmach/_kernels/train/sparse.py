@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from xmach._kernels._compile import kernel
-from xmach._kernels._lines import add_four_lines, add_lines
+from xmach._kernels.llvm import add_four_lines, add_lines
 from xmach._kernels.train.dense import adam_ahead
 from xmach.types import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -157,5 +157,5 @@ def sparse_adam(
             scale, gradient = one, total
         adam_ahead(
             weights[f], scale, gradient, first[f], second[f], rate, beta1, beta2, epsilon, decay,
-            weights[soon], first[soon], second[soon],
+            (weights[soon], first[soon], second[soon]),
         )  # fmt: skip
