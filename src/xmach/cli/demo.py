@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,14 +31,17 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same shop and model.")] = 0,
 ) -> None:
     """Make a shop, train on its query texts, evaluate on a later period, answer a few queries."""
-    with tempfile.TemporaryDirectory(prefix="xmach-demo-") as temporary:
-        _run(products, Path(temporary) / "model" if model is None else model, workers, seed)
+    from xmach.files import scratch_folder
+
+    with scratch_folder("demo") as scratch:
+        _run(products, scratch / "model" if model is None else model, workers, seed)
 
 
 def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
     from xmach.cli.progress import say
     from xmach.cli.running import choose_executor, elapsed, finish, train_repetitions
     from xmach.features import HashedText, fit_scaler
+    from xmach.files import scratch_folder
     from xmach.learners import NetworkSettings
     from xmach.store import ModelStore, load
     from xmach.synthetic import Shop
@@ -51,8 +53,8 @@ def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
     data = _training_rows([query for chunk in shop.queries(QUERIES, "train") for query in chunk], text, shop)
     test_queries = [query for chunk in shop.queries(TEST_QUERIES, "test") for query in chunk]
     say(f"training {REPETITIONS} classifiers of {BUCKETS} buckets on the texts of {data.n_rows:,} queries and titles")
-    with tempfile.TemporaryDirectory(prefix="xmach-demo-") as cache:
-        saved = data.save(Path(cache) / "train")  # the workers share one copy
+    with scratch_folder("demo") as cache:
+        saved = data.save(cache / "train")  # the workers share one copy
         settings = NetworkSettings(hidden=HIDDEN, epochs=EPOCHS, learning_rate=RATE)
         scaler = fit_scaler(saved.features)
         job = plan_training(saved, settings, BUCKETS, REPETITIONS, seed, scaler, features=text.to_dict())
@@ -109,10 +111,12 @@ def _show_metrics(predictor: Predictor, test: Dataset, seconds: float, store: Mo
 
 def _keep_examples(folder: Path, queries: list[Query]) -> None:
     """Leave some queries beside the model: the search page offers them."""
+    from xmach.files import atomic_file
     from xmach.serving.settings import EXAMPLES_FILE
 
     texts = list(dict.fromkeys(query.text for query in queries if len(query.text.split()) in (2, 3)))[:EXAMPLES]
-    (folder / EXAMPLES_FILE).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    with atomic_file(folder / EXAMPLES_FILE) as new:
+        new.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
 
 def _show_cost(plan: Plan) -> None:

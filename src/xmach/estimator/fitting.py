@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from xmach.errors import InputError, ParameterError
 from xmach.executors import Board, Executor
 from xmach.features import VocabularyText, featurizer
 from xmach.features.blocks import check_texts
+from xmach.files import scratch_folder
 from xmach.learners import Outcome
 from xmach.parameters import real
 from xmach.predictor import Predictor, text_list
@@ -90,9 +89,9 @@ def train_in_memory(job: Job, executor: Executor) -> dict[int, Outcome]:
     try:
         if executor.workers == 1:
             return train(job, repetitions, executor, board)
-        with tempfile.TemporaryDirectory(prefix="xmach-") as folder:
-            data = job.data.save(Path(folder) / "data")
-            validation = None if job.validation is None else job.validation.save(Path(folder) / "validation")
+        with scratch_folder() as folder:
+            data = job.data.save(folder / "data")
+            validation = None if job.validation is None else job.validation.save(folder / "validation")
             shared = Job(job.plan, job.learner, data, validation, job.scaler)
             return train(shared, repetitions, executor, board)
     finally:
