@@ -11,7 +11,7 @@ from xmach.data.dataset import Dataset
 from xmach.data.options import Columns
 from xmach.data.read.lines import file_errors
 from xmach.errors import DataFileError
-from xmach.files import atomic_folder, scratch_folder
+from xmach.files import atomic_folder, remove_abandoned, scratch_folder
 
 Build: TypeAlias = Callable[[Path], None]  # fills a folder
 
@@ -22,6 +22,7 @@ def built(target: Path | None, build: Build) -> Dataset:
         with scratch_folder() as scratch, file_errors(scratch):
             build(scratch)
             return Dataset.open(scratch, in_memory=True)
+    remove_abandoned(target.parent)  # even if there is nothing to write
     try:
         return Dataset.open(target)
     except DataFileError:
