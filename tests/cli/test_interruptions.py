@@ -15,6 +15,7 @@ import pytest
 from tests.conftest import Run, made_up
 
 from xmach.data import write_xmc
+from xmach.files import is_temporary
 
 SETTINGS = ["--buckets", "50", "--repetitions", "4", "--hidden", "200", "--dropout", "0.2"]
 
@@ -32,6 +33,8 @@ def file(tmp_path: Path) -> Path:
 def start(file: Path, model: Path, *options: str, group: bool = False) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "xmach", "train", str(file), "--model", str(model), *SETTINGS, *options]
     environment = os.environ | {"XMACH_CACHE": str(file.parent / "cache")}
+    if (file.parent / "system").is_dir():
+        environment["TMPDIR"] = str(file.parent / "system")
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=group)
 
 
@@ -84,6 +87,21 @@ def test_killed_and_resumed_is_the_same_bytes(
     assert killed(file, tmp_path / "killed", times, options, seed=times) >= 0.6 * times
     xmach("train", file, "--model", tmp_path / "killed", *SETTINGS, *options)
     assert digest(tmp_path / "killed") == digest(tmp_path / "undisturbed")
+
+
+@pytest.mark.parametrize("options", [(*LOCAL, "--epochs", "20"), (*POOL, "--epochs", "20")], ids=["local", "pool"])
+def test_the_run_after_a_kill_leaves_nothing_over(file: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+    """No board in the system's temporary folder, nothing half written in the model or the cache."""
+    model, system = tmp_path / "model", tmp_path / "system"
+    system.mkdir()
+    process = start(file, model, *options)
+    wait_for_progress(model, process)
+    process.kill()
+    finish(process)
+    assert [path.name.split(".")[0] for path in system.iterdir()] == ["xmach-board"]
+    assert finish(start(file, model, *options))[0] == 0
+    assert list(system.iterdir()) == []
+    assert not [path for path in tmp_path.rglob("*") if is_temporary(path)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -155,7 +155,7 @@ def test_stopped_half_way_it_leaves_no_file(tmp_path: Path, workers: int) -> Non
         text=True,
         start_new_session=True,
     )
-    while process.poll() is None and not any(path.stat().st_size > 1000 for path in tmp_path.glob(".train*.part")):
+    while process.poll() is None and not any(path.stat().st_size > 1000 for path in tmp_path.glob(".train*.part/new")):
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, errors = process.communicate(timeout=60)

@@ -282,8 +282,10 @@ def test_a_signal_before_the_first_request_is_not_lost(folder: Path, monkeypatch
             signal.signal(name, handler)
 
 
-def test_workers_end_when_their_supervisor_is_killed(folder: Path) -> None:
-    with serving(folder, "--workers", "2") as server:
+def test_workers_end_when_their_supervisor_is_killed(folder: Path, tmp_path: Path) -> None:
+    """And the next server removes its meters, even if it has none itself."""
+    place = {"TMPDIR": str(tmp_path)}
+    with serving(folder, "--workers", "2", environment=place) as server:
         children = server.children()
         server.process.kill()
         server.process.wait()
@@ -293,6 +295,10 @@ def test_workers_end_when_their_supervisor_is_killed(folder: Path) -> None:
             time.sleep(0.02)
         else:
             raise AssertionError("workers without a supervisor hold the port after 10 s")
+    assert [path.name.split(".")[0] for path in tmp_path.iterdir()] == ["xmach-meters"]
+    with serving(folder, environment=place) as server:
+        assert server.end() == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_worker_that_dies_is_replaced(folder: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xmach import load
+from xmach import files, load
 from xmach.buckets import UniversalHashes
 from xmach.config import MachConfig
 from xmach.data import Dataset
@@ -24,7 +24,6 @@ from xmach.executors import LocalExecutor
 from xmach.features import fit_scaler
 from xmach.planning import human_bytes
 from xmach.store import ModelStore, build_index, index_bytes, open_index, remove_index, replacing
-from xmach.store.atomic import _MACHINE
 from xmach.training.job import plan_training
 from xmach.training.run import train
 from xmach.types import FloatArray, Progress, SparseRows
@@ -182,12 +181,13 @@ def test_what_others_are_making_stays(model: Path) -> None:
     ended.wait()
     live, dead, elsewhere, old, foreign = (
         model / f".index.{writer}.part"
-        for writer in (f"{_MACHINE}-{os.getpid()}-01", f"{_MACHINE}-{ended.pid}-01", "beef-1-01", "cafe-1-01", "mine")
+        for writer in (files._writer(), f"{files._machine()}-{ended.pid}-1-01", "beef-1-1-01", "cafe-1-1-01", "mine")
     )
     for path in (live, dead, elsewhere, old, foreign):
         path.mkdir()
         (path / "labels").write_text("half a table")
-    os.utime(old, (0, 0))
+    for path in (*old.iterdir(), old):
+        os.utime(path, (0, 0))
     build_index(model, hashes_of(model))
     assert [path.exists() for path in (live, dead, elsewhere, old, foreign)] == [True, False, True, False, True]
 
@@ -264,7 +264,7 @@ def test_it_is_no_part_of_the_model(finished: Path, indexed: Path) -> None:
 
 def test_a_model_in_its_place_has_none(finished: Path, indexed: Path) -> None:
     with replacing(indexed, overwrite=True) as store:
-        shutil.copytree(finished, store.folder)
+        shutil.copytree(finished, store.folder, dirs_exist_ok=True)
     assert contents(indexed) == contents(finished)
     assert load(indexed).index is None
 

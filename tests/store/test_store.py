@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from tests.conftest import made_up
 
-from xmach import load
+from xmach import files, load
 from xmach.config import MachConfig
 from xmach.data import Columns, Dataset
 from xmach.data.arrays import as_sparse_rows
@@ -30,8 +30,8 @@ from xmach.errors import (
 )
 from xmach.executors import LocalExecutor
 from xmach.features import fit_scaler
+from xmach.files import remove_abandoned
 from xmach.store import ModelStore, replacing, tensors
-from xmach.store.atomic import _MACHINE, remove_abandoned, write_atomically
 from xmach.store.names import StoredNames, write_names
 from xmach.store.tensors import write_tensors
 from xmach.training.job import Job, plan_training
@@ -322,21 +322,6 @@ def test_several_jobs_may_finish_at_once(model: Path) -> None:
     assert (model / "manifest.json").read_bytes() == before
 
 
-def test_what_killed_writers_left_is_removed_and_what_live_ones_write_is_not(model: Path) -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    (model / "progress").mkdir()
-    live, dead, elsewhere, old = (
-        model / "progress" / f".repetition-000.safetensors.{machine}-{process}-0123.part"
-        for machine, process in ((_MACHINE, os.getpid()), (_MACHINE, ended.pid), ("beef", 1), ("cafe", 1))
-    )
-    for path in (live, dead, elsewhere, old):
-        path.write_text("half a file")
-    os.utime(old, (0, 0))
-    remove_abandoned(model)
-    assert [path.exists() for path in (live, dead, elsewhere, old)] == [True, False, True, False]
-
-
 KILLED_WHILE_WRITING = """
 import os, signal, sys
 from pathlib import Path
@@ -354,23 +339,18 @@ def test_what_safetensors_had_written_when_it_was_killed_is_removed(model: Path)
     path = model / "progress" / "repetition-000.safetensors"
     ended = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(path)], check=False)
     assert ended.returncode == -signal.SIGKILL
-    assert [left.name for left in path.parent.rglob("*") if left.is_file()] == [".tmpAbCdEf"]
-    remove_abandoned(model)
+    assert {left.name for left in path.parent.rglob("*") if left.is_file()} == {"new", ".tmpAbCdEf"}
+    remove_abandoned(model, deep=True)
     assert list(path.parent.iterdir()) == []
 
 
 def test_an_interrupted_replacement_keeps_the_old_model(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, renames = os.rename, []
+    def exchange(one: Path, other: Path) -> bool:
+        raise KeyboardInterrupt("Ctrl-C")
 
-    def rename(source: Path, target: Path) -> None:
-        renames.append(target)
-        if len(renames) == 2:
-            raise KeyboardInterrupt("Ctrl-C")
-        real(source, target)
-
-    monkeypatch.setattr(os, "rename", rename)
+    monkeypatch.setattr(files, "_exchange", exchange)
     with pytest.raises(KeyboardInterrupt, match="Ctrl-C"), replacing(model, overwrite=True) as store:
-        shutil.copytree(model, store.folder)
+        shutil.copytree(model, store.folder, dirs_exist_ok=True)
     load(model)
     assert [path.name for path in model.parent.iterdir()] == ["model"]
 
@@ -386,20 +366,6 @@ def test_a_damaged_manifest_is_said(model: Path, content: str) -> None:
     (model / "manifest.json").write_text(content)
     with pytest.raises(ModelCorrupt, match=r"manifest\.json"):
         load(model)
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("old")
-
-    def fail(temporary: Path) -> None:
-        temporary.write_text("half")
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        write_atomically(path, fail)
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("folder", sorted(GOLDEN.iterdir()), ids=lambda folder: folder.name)

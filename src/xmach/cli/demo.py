@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,8 +30,10 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same shop and model.")] = 0,
 ) -> None:
     """Make a shop, train on its query texts, evaluate on a later period, answer a few queries."""
-    with tempfile.TemporaryDirectory(prefix="xmach-demo-") as temporary:
-        _run(products, Path(temporary) / "model" if model is None else model, workers, seed)
+    from xmach.files import scratch_folder
+
+    with scratch_folder("demo") as scratch:
+        _run(products, scratch / "model" if model is None else model, workers, seed)
 
 
 def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
@@ -103,10 +104,12 @@ def _show_metrics(predictor: Predictor, test: Dataset, seconds: float, folder: P
 
 def _keep_examples(folder: Path, queries: list[Query]) -> None:
     """Leave some queries beside the model: the search page offers them."""
+    from xmach.files import atomic_file
     from xmach.serving.settings import EXAMPLES_FILE
 
     texts = list(dict.fromkeys(query.text for query in queries if len(query.text.split()) in (2, 3)))[:EXAMPLES]
-    (folder / EXAMPLES_FILE).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    with atomic_file(folder / EXAMPLES_FILE) as new:
+        new.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
 
 def _show_cost(plan: Plan) -> None:

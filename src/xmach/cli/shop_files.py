@@ -11,11 +11,11 @@ from typing import Literal, TypeAlias
 
 from xmach.data import Dataset
 from xmach.data.read.tables.parquet_rows import Sizes
-from xmach.data.whole_files import whole_file
 from xmach.data.write.parquet import open_rows
 from xmach.data.write.tables import Column, Lists, Texts, parquet_table, table_header, table_lines
 from xmach.data.write.xmc import xmc_header, xmc_text
 from xmach.features import HashedText
+from xmach.files import atomic_file
 from xmach.synthetic import Period, QueryBlock, Shop
 from xmach.types import SparseRows, row_batches
 
@@ -136,17 +136,17 @@ def _open(stack: ExitStack, folder: Path, recipe: ShopRecipe, period: Period, fo
     if format == "xmc":
         header = xmc_header(recipe.size(period), HashedText().n_features, recipe.products)
         return _open_lines(stack, path, header, format)
-    temporary = stack.enter_context(whole_file(path))
+    new = stack.enter_context(atomic_file(path))
     if format == "parquet":
-        write_table = stack.enter_context(parquet_table(temporary, query_columns(QueryBlock.empty(), period)))
+        write_table = stack.enter_context(parquet_table(new, query_columns(QueryBlock.empty(), period)))
         return lambda part: write_table(query_columns(_block(part), period))
     sizes = Sizes(HashedText().n_features, recipe.products, dense=False, label_values=True, weights=True)
-    write_rows = stack.enter_context(open_rows(temporary, sizes))
+    write_rows = stack.enter_context(open_rows(new, sizes))
     return lambda part: write_rows(_dataset(part, recipe.products))
 
 
 def _open_lines(stack: ExitStack, path: Path, header: bytes, name: str) -> Write:
-    file = stack.enter_context(stack.enter_context(whole_file(path)).open("wb"))
+    file = stack.enter_context(stack.enter_context(atomic_file(path)).open("wb"))
     file.write(header)
     return lambda part: file.write(part.lines[name])
 

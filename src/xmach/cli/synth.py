@@ -90,13 +90,13 @@ def _claim(folder: Path, recipe: ShopRecipe, overwrite: bool) -> None:
 def _make(recipe: ShopRecipe, folder: Path | None, workers: int) -> dict[Period, ShopStatistics]:
     """Make all parts, write them where there is a folder, and count them."""
     from xmach.cli.shop_files import make_part, open_shop_files
-    from xmach.data.whole_files import whole_file
+    from xmach.files import atomic_file
     from xmach.synthetic import ShopTally
 
     train = ShopTally(recipe.products)
     tallies: dict[str, ShopTally] = {"train": train, "test": ShopTally(recipe.products, before=train)}
     with ExitStack() as stack:  # left, it gives the files their names, the summary's the last; the workers end first
-        summary = None if folder is None else stack.enter_context(whole_file(folder / _SUMMARY))
+        summary = None if folder is None else stack.enter_context(atomic_file(folder / _SUMMARY))
         writers = {} if folder is None else open_shop_files(stack, folder, recipe)
         made = stack.enter_context(closing(_executor(recipe, workers).in_order(make_part, recipe.parts())))
         for kind, parts in groupby(made, key=lambda part: part.kind):

@@ -18,7 +18,9 @@ from xmach.data.labels.counts import LabelCounts
 from xmach.data.labels.mapped_names import names_digest
 from xmach.data.npy import let_go
 from xmach.data.options import Columns
-from xmach.errors import InputError
+from xmach.data.read.lines import file_errors
+from xmach.errors import DataFileError, InputError
+from xmach.files import atomic_folder
 from xmach.types import AnyArray, FloatArray, IntArray, Rows, SparseRows, slice_rows, take_rows
 
 _HASH_BLOCK = 1 << 20  # array elements hashed at a time, so that a memory-mapped array is never copied whole
@@ -132,16 +134,22 @@ class Dataset:
             let_go(array)
 
     def save(self, folder: str | os.PathLike[str]) -> Dataset:
-        """Write to a folder that does not exist yet, all or nothing, and open it from there."""
-        target = Path(folder)
-        with dataset_folder.staging(target) as temporary:
-            dataset_folder.write_arrays(temporary, self.arrays())
-            if self.row_numbers is not None:  # where rows come from is not what they are: no part of the fingerprint
-                dataset_folder.write_arrays(
-                    temporary, {dataset_folder.ROW_NUMBERS: np.asarray(self.row_numbers, np.int64)}
-                )
-            dataset_folder.write_meta(temporary, self)
-            dataset_folder.publish(temporary, target, self.fingerprint)
+        """Write to a folder that does not exist yet, all or nothing, and open it from there.
+
+        A folder that already holds the same dataset is left as it is.
+        """
+        target, arrays = Path(folder), self.arrays()
+        if self.row_numbers is not None:  # where rows come from is not what they are: not part of the fingerprint
+            arrays[dataset_folder.ROW_NUMBERS] = np.asarray(self.row_numbers, np.int64)
+        with file_errors(target):
+            try:
+                with atomic_folder(target) as new:
+                    dataset_folder.write_arrays(new, arrays)
+                    dataset_folder.write_meta(new, self)
+            except FileExistsError as error:
+                if not target.is_dir() or dataset_folder.stored_fingerprint(target) != self.fingerprint:
+                    message = "something else is there already; choose another folder"
+                    raise DataFileError(target, None, message) from error
         return Dataset.open(target)
 
     @classmethod

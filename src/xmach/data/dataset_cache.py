@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,23 +10,25 @@ from xmach.data import dataset_folder
 from xmach.data.dataset import Dataset
 from xmach.data.options import Columns
 from xmach.data.read.lines import file_errors
-from xmach.errors import DataFileError, DataFileMissing
+from xmach.errors import DataFileError
+from xmach.files import atomic_folder, remove_abandoned, scratch_folder
 
-Build: TypeAlias = Callable[[Path], str]  # fills a folder; the fingerprint of what is in it
+Build: TypeAlias = Callable[[Path], None]  # fills a folder
 
 
 def built(target: Path | None, build: Build) -> Dataset:
     """The dataset in the target folder, built where there is none; without a folder, built anew and in memory."""
     if target is None:
-        with tempfile.TemporaryDirectory(prefix="xmach-") as temporary, file_errors(temporary):
-            build(Path(temporary))
-            return Dataset.open(temporary, in_memory=True)
+        with scratch_folder() as scratch, file_errors(scratch):
+            build(scratch)
+            return Dataset.open(scratch, in_memory=True)
+    remove_abandoned(target.parent)  # even if there is nothing to write
     try:
         return Dataset.open(target)
     except DataFileError:
-        _set_aside(target)
-    with dataset_folder.staging(target) as staged:
-        dataset_folder.publish(staged, target, build(staged))
+        pass
+    with file_errors(target), atomic_folder(target, replace=True) as new:  # what is there cannot be used
+        build(new)
     return Dataset.open(target)
 
 
@@ -39,19 +39,10 @@ def describe(
     label_names: Sequence[str] | None,
     skipped: Mapping[str, int],
     columns: Columns | None,
-) -> str:
-    """Make arrays that lie in a folder a dataset: its fingerprint."""
+) -> None:
+    """Make arrays that lie in a folder a dataset."""
     features = dataset_folder.read_features(folder, n_features)
     labels = dataset_folder.read_sparse(folder, "labels", n_labels)
     weights = dataset_folder.read_optional(folder, "weights")
     dataset = Dataset(features, labels, label_names, weights, skipped=dict(skipped), columns=columns)
     dataset_folder.write_meta(folder, dataset)
-    return dataset.fingerprint
-
-
-def _set_aside(target: Path) -> None:
-    """Remove what is no usable dataset; the rename first, so that no other process sees half of it."""
-    if target.exists():
-        # another process may be doing the same
-        with suppress(DataFileMissing), dataset_folder.staging(target) as temporary:
-            target.rename(temporary / "unusable")

@@ -1,17 +1,9 @@
-"""The folder of a saved dataset: .npy arrays, label_names.arrow, and meta.json written last.
-
-A folder appears under its name by one rename, so it is there whole or not at all, however many processes write it.
-"""
+"""The folder of a saved dataset: .npy arrays, label_names.arrow, and meta.json written last."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import time
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,8 +17,6 @@ from xmach.types import AnyArray, FloatArray, Rows, SparseRows
 FORMAT = 1
 ROW_NUMBERS = "rows"
 _META, _NAMES = "meta.json", "label_names.arrow"
-_STAGED = ".part"
-_LEFT_SECONDS = 24 * 3600.0
 
 
 class Described(Protocol):
@@ -44,41 +34,6 @@ class Described(Protocol):
     def columns(self) -> Columns | None: ...
     @property
     def fingerprint(self) -> str: ...
-
-
-@contextmanager
-def staging(target: Path) -> Iterator[Path]:
-    """A fresh folder beside the target, removed in the end unless it was published."""
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}{_STAGED}")
-    with file_errors(target):
-        temporary.mkdir(parents=True)
-        _sweep(target.parent)
-        try:
-            yield temporary
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what readers that were killed left; one at work has touched its folder of late."""
-    for left in folder.glob(f".*{_STAGED}"):
-        with suppress(OSError):
-            if time.time() - max(path.stat().st_mtime for path in [left, *left.iterdir()]) > _LEFT_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
-
-
-def publish(temporary: Path, target: Path, fingerprint: str) -> None:
-    """Give a finished folder its name; where another process was first with the same contents, ours is not needed."""
-    for path in [*temporary.iterdir(), temporary]:
-        _sync(path)
-    try:
-        temporary.rename(target)
-    except OSError as error:
-        if not target.exists():
-            raise
-        if not target.is_dir() or stored_fingerprint(target) != fingerprint:
-            raise DataFileError(target, None, "something else is there already; choose another folder") from error
-    _sync(target.parent)
 
 
 def write_arrays(folder: Path, arrays: Mapping[str, AnyArray]) -> None:
@@ -174,12 +129,3 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     if version != FORMAT:
         raise DataFileError(folder, None, f"saved in format {version}; this version reads format {FORMAT}")
     return meta
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or a folder's list of files, is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

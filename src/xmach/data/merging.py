@@ -78,8 +78,8 @@ def _cache_key(data: Dataset) -> str:
     return f"merged-{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]}"
 
 
-def _build(folder: Path, data: Dataset) -> str:
-    """Write the merged rows into a folder; their fingerprint."""
+def _build(folder: Path, data: Dataset) -> None:
+    """Write the merged rows into a folder."""
     groups = equal_rows(data.features)
     each = np.ones(data.n_rows) if data.weights is None else np.asarray(data.weights, np.float64)
     _write_features(folder, data.features, groups)
@@ -87,7 +87,7 @@ def _build(folder: Path, data: Dataset) -> str:
     if data.weights is not None or len(groups.first) < data.n_rows:
         with NpyAppender(folder / "weights.npy", np.float32) as weights:
             weights.append(np.add.reduceat(each[groups.rows], groups.indptr[:-1]) if data.n_rows else each)
-    return describe(folder, data.n_features, data.n_labels, data.label_names, data.skipped, data.columns)
+    describe(folder, data.n_features, data.n_labels, data.label_names, data.skipped, data.columns)
 
 
 def _write_features(folder: Path, features: Rows, groups: Groups) -> None:

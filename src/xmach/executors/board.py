@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import mmap
-import os
 import struct
-import tempfile
 from pathlib import Path
 
+from xmach.files import scratch_file
 from xmach.types import Progress
 
 _FLAG = struct.Struct("q")  # 0: go on, 1: stop
@@ -20,10 +19,7 @@ class Board:
     def __init__(self, slots: dict[int, int], path: Path | None = None) -> None:
         self._slots = slots  # repetition -> place on the board
         if path is None:
-            handle, name = tempfile.mkstemp(prefix="xmach-board-")
-            os.truncate(handle, _FLAG.size + _SLOT.size * len(slots))
-            os.close(handle)
-            path = Path(name)
+            path = scratch_file("board", _FLAG.size + _SLOT.size * len(slots))
         self._path = path
         with path.open("r+b") as file:
             self._memory = mmap.mmap(file.fileno(), 0)

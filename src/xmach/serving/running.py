@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.request
@@ -19,6 +18,7 @@ from types import FrameType
 import uvicorn
 
 from xmach.errors import InputError
+from xmach.files import remove_abandoned_scratch, scratch_folder
 from xmach.serving import logs
 from xmach.serving.app import create_app
 from xmach.serving.metrics import SHARED
@@ -38,6 +38,7 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> int:
     settings.token()  # what cannot be read is said at once
     if settings.examples is not None and not settings.examples.is_file():
         raise InputError(f"{settings.examples}: there is no such file of examples")
+    remove_abandoned_scratch()  # the meters of a server that was killed
     listening = _bind(settings)
     address = _address(listening)
     threading.Thread(target=_announce, args=(address, ready), daemon=True).start()
@@ -143,8 +144,8 @@ def _supervise(settings: Settings, listening: socket.socket) -> int:
 
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, stop)
-    with tempfile.TemporaryDirectory(prefix="xmach-meters-") as meters:
-        environment = os.environ | {SHARED: meters}
+    with scratch_folder("meters") as meters:
+        environment = os.environ | {SHARED: str(meters)}
         workers = [_start(settings, listening, environment) for _ in range(settings.workers)]
         quick = 0
         while not stopping.wait(0.2):

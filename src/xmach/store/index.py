@@ -5,7 +5,6 @@ They follow from the plan's hashes, so they are no part of the model: no checksu
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -17,9 +16,9 @@ import numpy as np
 
 from xmach.buckets import Buckets, Index, Tables, fill_tables, stored, table_shapes
 from xmach.errors import ModelCorrupt, ModelMissing
+from xmach.files import atomic_folder, remove_abandoned, remove_at_once, write_json
 from xmach.parameters import whole
 from xmach.planning import human_bytes
-from xmach.store.atomic import remove_abandoned, temporary_beside, write_json
 from xmach.types import AnyArray
 
 FOLDER, ABOUT = "index", "about.json"
@@ -32,49 +31,33 @@ def index_bytes(hashes: Buckets) -> int:
 
 
 def build_index(model: Path, hashes: Buckets, threads: int = 1, tell: Callable[[int, int], None] | None = None) -> Path:
-    """Make the tables of a model's hashes, in place of those that are there; whole or not at all.
+    """Build the tables of a model's hashes and replace those that are there in one step.
 
-    `tell` hears how many cells are done, and how many there are.
+    `tell` is called with how many cells are done, and how many there are.
     """
     whole("threads", threads, 1)
     if not model.is_dir():
         raise ModelMissing(f"{model}: there is no such folder")
-    remove_abandoned(model)
+    remove_abandoned(model)  # first: it may free the space that is needed
     size, free = index_bytes(hashes), shutil.disk_usage(model).free
     if size > free:
         raise OSError(f"{model}: the index needs {human_bytes(size)} on disk, {human_bytes(free)} are free")
     place = model / FOLDER
-    temporary = temporary_beside(place)
-    temporary.mkdir()
-    try:
+    with atomic_folder(place, replace=True) as new:
         maps = {}
         for name, (shape, dtype) in table_shapes(hashes).items():
-            _allocate(temporary / name, shape[0] * shape[1] * dtype.itemsize)
-            maps[name] = np.memmap(temporary / name, dtype, "r+", shape=shape)
+            _allocate(new / name, shape[0] * shape[1] * dtype.itemsize)
+            maps[name] = np.memmap(new / name, dtype, "r+", shape=shape)
         fill_tables(hashes, Tables(**maps), threads, tell)
         for array in maps.values():
             array.flush()
-        write_json(temporary / ABOUT, hashes.to_dict())
-        remove_index(model)
-        try:
-            os.rename(temporary, place)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # somebody built the same tables meanwhile
-                raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        write_json(new / ABOUT, hashes.to_dict())
     return place
 
 
 def remove_index(model: Path) -> bool:
-    """Remove a model's tables; False where there are none."""
-    dying = temporary_beside(model / FOLDER)
-    try:
-        os.rename(model / FOLDER, dying)  # at once: a process that opens the model finds all of it or nothing
-    except FileNotFoundError:
-        return False
-    shutil.rmtree(dying)
-    return True
+    """Remove a model's tables; return False if there are none."""
+    return remove_at_once(model / FOLDER)
 
 
 def open_index(model: Path, hashes: Buckets) -> Index | None:

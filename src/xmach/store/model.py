@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,9 +14,9 @@ from xmach.data import LabelCounts
 from xmach.errors import ModelCorrupt, NotStorable, PlanMismatch
 from xmach.features import Scaler
 from xmach.features.featurizers import is_plain
+from xmach.files import atomic_folder, is_temporary, remove_abandoned, sha256_of, write_json
 from xmach.models import NetworkModel
 from xmach.planning import Plan
-from xmach.store.atomic import remove_abandoned, sha256_of, write_json
 from xmach.store.folder import (
     BUCKETS,
     COUNTS,
@@ -87,8 +87,8 @@ class ModelStore(ModelFolder):
             write_tensors(self.folder / COUNTS, arrays, {"format": self.format_number})
 
     def is_free(self) -> bool:
-        """Whether the folder is empty, but for what a writer killed in its first moment left."""
-        return self.folder.is_dir() and all(path.suffix == ".part" for path in self.folder.iterdir())
+        """Whether the folder is empty, except for what a writer killed in its first moment left."""
+        return self.folder.is_dir() and all(map(is_temporary, self.folder.iterdir()))
 
     # --- repetitions: the Sink that training writes to
 
@@ -165,7 +165,7 @@ class ModelStore(ModelFolder):
         """Remove checkpoints and leftovers of a model that is complete."""
         for r in self.present():
             self._progress_path(r).unlink(missing_ok=True)
-        remove_abandoned(self.folder)
+        remove_abandoned(self.folder, deep=True)
         with suppress(OSError):  # not there, or another job is still writing into it
             (self.folder / "progress").rmdir()
 
@@ -234,6 +234,24 @@ class ModelStore(ModelFolder):
         for name, expected in self._identity(repetition).items():
             if about.get(name) != expected:
                 raise ModelCorrupt(f"{path}: this file belongs to another model (its {name} differs)")
+
+
+@contextmanager
+def replacing(folder: Path, overwrite: bool) -> Iterator[ModelStore]:
+    """Yield a store to write a model to; it takes the folder's name when the block ends.
+
+    Raises PlanMismatch if the folder holds a model, unless `overwrite` is given, or if it holds anything else.
+    """
+    advice = "save into another folder, or replace a model with overwrite=True"
+    if folder.exists() and not ((folder / PLAN).exists() if overwrite else ModelStore(folder).is_free()):
+        seen = "there is a model here already" if (folder / PLAN).exists() else "this is no model folder"
+        raise PlanMismatch(f"{folder}: {seen}; {advice}")
+    remove_abandoned(folder)
+    try:
+        with atomic_folder(folder, replace=overwrite) as new:
+            yield ModelStore(new)
+    except FileExistsError:
+        raise PlanMismatch(f"{folder}: another process has written here in the meantime; {advice}") from None
 
 
 def _digests_of(plan: Plan) -> dict[int, str]:

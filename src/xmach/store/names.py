@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from xmach.data.arrow import arrow_numbers
 from xmach.errors import ModelCorrupt, NotStorable
-from xmach.store.atomic import write_atomically
+from xmach.files import atomic_file
 from xmach.types import AnyArray, IntArray
 
 
@@ -24,12 +24,12 @@ def write_names(path: Path, names: AnyArray | Sequence[str]) -> None:
     except UnicodeError as error:
         raise NotStorable(f"a label name has half of a surrogate pair, which is no text ({error})") from None
     table = pa.table({"label": column})
-
-    def write(temporary: Path) -> None:
-        with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-
-    write_atomically(path, write)
+    with (
+        atomic_file(path, parents=True) as new,
+        pa.OSFile(str(new), "wb") as file,
+        pa.ipc.new_file(file, table.schema) as writer,
+    ):
+        writer.write_table(table)
 
 
 class StoredNames:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from xmach.errors import ModelCorrupt
-from xmach.store.atomic import temporary_beside, write_atomically
+from xmach.files import atomic_file
 from xmach.store.pages import Region
 from xmach.types import AnyArray
 
@@ -37,21 +35,11 @@ def write_tensors(path: Path, arrays: Mapping[str, AnyArray], about: dict[str, A
     """Write arrays and facts about them, atomically; the same arrays and facts give the same bytes."""
     contiguous = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
     facts = json.dumps(about | {"sha256": _digest(contiguous)}, sort_keys=True)
-
-    def write(temporary: Path) -> None:
-        # safetensors has a temporary file of its own beside what it writes, whose name tells no writer: in a folder of
-        # ours it is found when a killed process has left it
-        folder = temporary_beside(path)
-        folder.mkdir()
+    with atomic_file(path, parents=True) as new:
         try:
-            save_file(contiguous, folder / path.name, metadata={_KEY: facts})
-            os.replace(folder / path.name, temporary)
+            save_file(contiguous, new, metadata={_KEY: facts})
         except SafetensorError as error:  # it hides a full disk, for one
             raise OSError(f"{path}: cannot be written ({error})") from None
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    write_atomically(path, write)
 
 
 def read_tensors(path: Path, verify: bool) -> tuple[dict[str, AnyArray], dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from xmach.errors import Interrupted
 from xmach.evaluation import settle
 from xmach.executors import Executor, executor_named
 from xmach.features import fit_scaler
+from xmach.files import scratch_folder
 from xmach.learners import Outcome
 from xmach.planning import Plan, usable_cores
 from xmach.predictor import Predictor
@@ -195,9 +195,9 @@ def _shared_rows(job: Job, executor: Executor) -> Iterator[Job]:
     if executor.workers == 1 or job.data.folder is not None:
         yield job
         return
-    with tempfile.TemporaryDirectory(prefix="xmach-") as folder:
-        data = job.data.save(Path(folder) / "data")
-        validation = None if job.validation is None else job.validation.save(Path(folder) / "validation")
+    with scratch_folder() as folder:
+        data = job.data.save(folder / "data")
+        validation = None if job.validation is None else job.validation.save(folder / "validation")
         yield replace(job, data=data, validation=validation)
 
 

@@ -84,8 +84,8 @@ def _identity(file: Path) -> list[str | int]:
     return [str(file.absolute()), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress: ProgressHandler | None) -> str:
-    """Read a file into a folder; the fingerprint of what was read."""
+def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress: ProgressHandler | None) -> None:
+    """Read a file into a folder."""
     reader = open_reader(name, options)
     skipped: Counter[str] = Counter()
     numbers = RowNumbers()
@@ -98,7 +98,7 @@ def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress
 
     _write_batches(folder, reader.batches(source, report, progress), numbers)
     _write_label_ids(folder, reader)
-    return describe(folder, reader.n_features, reader.n_labels, reader.label_names, skipped, reader.columns)
+    describe(folder, reader.n_features, reader.n_labels, reader.label_names, skipped, reader.columns)
 
 
 def _write_batches(folder: Path, batches: Iterator[Batch], numbers: RowNumbers) -> None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 from xmach.data.dataset import Dataset
 from xmach.data.read.lines import file_errors
 from xmach.data.read.tables import parquet_rows as own
-from xmach.data.whole_files import whole_file
 from xmach.errors import InputError
+from xmach.files import atomic_file
 from xmach.types import AnyArray, FloatArray, IntArray, SparseRows, row_batches
 
 _GROUP_NUMBERS = 1 << 22  # numbers in a row group, about: 16 MB
@@ -35,7 +35,7 @@ def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
         label_names=names,
     )
     target = Path(path)
-    with file_errors(target), whole_file(target) as temporary, open_rows(temporary, sizes) as write:
+    with file_errors(target), atomic_file(target) as new, open_rows(new, sizes) as write:
         for start, stop in row_batches(dataset.n_rows, _rows_in_a_group(dataset)):
             write(dataset.slice(start, stop))
 

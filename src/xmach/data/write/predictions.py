@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xmach.data.arrow import arrow_numbers
-from xmach.data.whole_files import whole_file
 from xmach.data.write.json_texts import encode_json, json_texts, json_values, text_bytes
 from xmach.errors import ParameterError
+from xmach.files import atomic_file
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK
 
 _FEW_ROWS = 1000  # fewer at a time are written without Arrow's functions
@@ -40,17 +40,19 @@ def open_answers(path: Path | None) -> Iterator[Answers]:
         yield _JsonLines(sys.stdout)
         return
     _check_place(path)
-    with whole_file(path) as temporary:
+    with atomic_file(path) as new:
         if path.suffix == ".parquet":
-            with _Parquet(temporary) as parquet:
+            with _Parquet(new) as parquet:
                 yield parquet
         else:
-            with temporary.open("w", encoding="utf-8") as file:
+            with new.open("w", encoding="utf-8") as file:
                 yield _JsonLines(file)
 
 
 def _check_place(path: Path) -> None:
     problem = None
+    if path.exists() and not path.is_dir() and not path.is_file():  # a pipe or a device
+        return
     if path.is_dir():
         problem = "this is a folder; name a file in it"
     elif not path.parent.is_dir():

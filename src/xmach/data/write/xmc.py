@@ -13,13 +13,14 @@ from xmach.data.dataset import Dataset
 from xmach.data.read.lines import file_errors
 from xmach.data.write.json_texts import text_bytes
 from xmach.errors import InputError
+from xmach.files import atomic_file
 from xmach.types import IntArray, SparseRows, row_batches
 
 _ROWS = 4096
 
 
 def write_xmc(dataset: Dataset, path: str | os.PathLike[str]) -> None:
-    """Write XMC text that reads back as the same rows; label names and row weights have no place in it."""
+    """Write XMC text that reads back as the same rows, all or nothing; it cannot hold label names and row weights."""
     features, labels = dataset.features, dataset.labels
     if not isinstance(features, SparseRows):
         raise InputError("the XMC format holds sparse rows; these features are a dense array")
@@ -28,7 +29,7 @@ def write_xmc(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     empty = np.flatnonzero((np.diff(features.indptr) == 0) & (np.diff(labels.indptr) == 0))
     if len(empty):
         raise InputError(f"row {empty[0]} has neither labels nor features: a blank line in the XMC format is no row")
-    with file_errors(path), Path(path).open("wb") as file:
+    with file_errors(path), atomic_file(Path(path)) as new, new.open("wb") as file:
         file.write(xmc_header(dataset.n_rows, dataset.n_features, dataset.n_labels))
         for start, stop in row_batches(dataset.n_rows, _ROWS):
             file.write(xmc_text(features.slice(start, stop), labels.slice(start, stop)))

@@ -1,0 +1,301 @@
+"""Publish files and folders atomically, and clean up after processes that were killed.
+
+Content is written into a staging folder beside its destination, flushed to disk, and renamed into place. A reader sees
+the old content or the new, never half of it. The name of a staging folder says which process made it, so that a later
+run can remove what a killed process left behind. No other module of xmach renames or creates temporary files.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+_SILENT_SECONDS = 24 * 3600.0
+_NEW, _OLD, _DOOMED = "new", "old", "doomed"  # names inside a staging folder
+_TEMPORARY = re.compile(
+    r"(?:\.(?P<target>.+)|xmach-[a-z]+)\.(?P<machine>[0-9a-f]+)-(?P<process>\d+)-(?P<started>\d+)-[0-9a-f]+\.part"
+)
+
+
+# --- publishing
+
+
+@contextmanager
+def atomic_file(path: Path, *, exclusive: bool = False, parents: bool = False) -> Iterator[Path]:
+    """Yield a path to write to; the file takes its name when the block ends, and is discarded if the block raises.
+
+    `exclusive`: claim the name; raise FileExistsError if a file has it already. `parents`: create missing folders.
+    A link stays a link: the file that it points to is replaced.
+    """
+    if path.is_symlink() and not exclusive:
+        path = path.resolve()
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():  # a pipe or a device: it stays what it is
+        yield path
+        return
+    with _staging(path, parents) as staging:
+        new = staging / _NEW
+        new.touch()
+        mode = new.stat().st_mode
+        yield new
+        if new.stat().st_mode != mode:  # safetensors creates files that only their owner can read
+            new.chmod(mode & 0o7777)
+        _sync(new)
+        (_link if exclusive else os.replace)(new, path)
+        _sync(path.parent)
+
+
+@contextmanager
+def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """Yield an empty folder to fill; it takes its name when the block ends, and is discarded if the block raises.
+
+    `replace`: swap it with whatever has the name already; otherwise raise FileExistsError.
+    """
+    with _staging(path, parents=True) as staging:
+        new = staging / _NEW
+        new.mkdir()
+        yield new
+        for base, _, files in os.walk(new):
+            for name in (*files, "."):
+                _sync(Path(base, name))
+        if replace:
+            _swap(new, path)
+        else:
+            _rename_to_free(new, path)
+        _sync(path.parent)
+
+
+def write_json(path: Path, values: dict[str, Any], *, exclusive: bool = False) -> None:
+    """Write plain values atomically, and create missing folders; the same values give the same bytes."""
+    text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    with atomic_file(path, exclusive=exclusive, parents=True) as new:
+        new.write_text(text, encoding="utf-8")
+
+
+def remove_at_once(path: Path) -> bool:
+    """Remove a file or folder so that no other process sees half of it; return False if there is none."""
+    if not os.path.lexists(path):
+        return False
+    try:
+        with _staging(path) as staging:
+            os.rename(path, staging / _DOOMED)
+    except FileNotFoundError:  # another process was faster
+        return False
+    return True
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, as hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# --- scratch space
+
+
+@contextmanager
+def scratch_folder(kind: str = "data") -> Iterator[Path]:
+    """Yield a private folder in the system's temporary folder; it is removed when the block ends."""
+    folder = _scratch_path(kind)
+    folder.mkdir(0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def scratch_file(kind: str, size: int) -> Path:
+    """Create a private file of zeros in the system's temporary folder; the caller removes it."""
+    path = _scratch_path(kind)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.truncate(descriptor, size)
+    finally:
+        os.close(descriptor)
+    return path
+
+
+def remove_abandoned_scratch() -> None:
+    """Remove scratch files and folders of processes that were killed."""
+    remove_abandoned(Path(tempfile.gettempdir()))
+
+
+def _scratch_path(kind: str) -> Path:
+    remove_abandoned_scratch()
+    return Path(tempfile.gettempdir(), f"xmach-{kind}.{_writer()}.part")
+
+
+# --- what killed processes left
+
+
+def remove_abandoned(folder: Path, *, deep: bool = False) -> None:
+    """Remove what dead processes left in a folder; `deep`: in its subfolders, too. What a live process writes stays.
+
+    A process of another machine counts as dead if it has changed nothing for a day. Scratch space of other machines
+    is never removed, because it may be read without being changed.
+    """
+    levels = os.walk(folder)  # skips folders that it cannot read
+    for base, folders, files in levels if deep else islice(levels, 1):
+        for name in (*folders, *files):
+            temporary = _TEMPORARY.fullmatch(name)
+            if temporary is not None and _is_abandoned(Path(base, name), temporary):
+                target = temporary["target"]
+                _discard(Path(base, name), None if target is None else Path(base, target))
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a file or folder is one that this module makes and removes again, going by its name."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def _is_abandoned(left: Path, temporary: re.Match[str]) -> bool:
+    if temporary["machine"] == _machine():
+        return not _is_alive(int(temporary["process"]), temporary["started"])
+    if temporary["target"] is None:
+        return False
+    last_change = 0.0
+    for path in (left, *left.rglob("*")):
+        with suppress(FileNotFoundError):
+            last_change = max(last_change, path.lstat().st_mtime)
+    return time.time() - last_change > _SILENT_SECONDS
+
+
+def _is_alive(process: int, started: str) -> bool:
+    """Whether a process is running and is the one that started then, not a later one with the same id."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's process
+        pass
+    state, since = _status(process)
+    return state == "" or (state not in ("Z", "X") and since == started)
+
+
+def _status(process: int) -> tuple[str, str]:
+    """The state and the start time of a process; "" and "0" if the system does not tell."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].decode().split()
+    except OSError:
+        return "", "0"
+    return fields[0], fields[19]
+
+
+def _writer() -> str:
+    """A name unique to this attempt that identifies this process."""
+    process = os.getpid()
+    return f"{_machine()}-{process}-{_status(process)[1]}-{uuid.uuid4().hex[:16]}"
+
+
+@cache
+def _machine() -> str:
+    """The same for all processes that see each other's ids; containers of one host do not."""
+    node = uuid.getnode()
+    address = 0 if node >> 40 & 1 else node  # a random number if there is no network card
+    try:
+        namespace = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        namespace = 0
+    return hashlib.sha256(f"{address} {os.uname().nodename} {namespace}".encode()).hexdigest()[:12]
+
+
+# --- staging, renaming, flushing
+
+
+@contextmanager
+def _staging(path: Path, parents: bool = False) -> Iterator[Path]:
+    """A folder beside a path, on the same file system; a library's own temporary files stay inside it."""
+    path = path.absolute()
+    remove_abandoned(path.parent)
+    staging = path.with_name(f".{path.name}.{_writer()}.part")
+    staging.mkdir(parents=parents)
+    try:
+        yield staging
+    finally:
+        _discard(staging, path)
+
+
+def _discard(left: Path, target: Path | None) -> None:
+    """Remove something temporary; a folder that was moved aside and not replaced gets its name back first."""
+    with suppress(OSError):
+        if target is not None and (left / _OLD).exists() and not target.exists():
+            os.rename(left / _OLD, target)
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink()
+
+
+def _rename_to_free(new: Path, path: Path) -> None:
+    try:
+        os.rename(new, path)
+    except OSError as error:
+        if not path.exists():
+            raise
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from error
+
+
+def _swap(new: Path, path: Path) -> None:
+    """Rename a folder over another, in one step if the system can; what was there ends up in the staging folder."""
+    while True:
+        try:
+            os.rename(new, path)  # nothing is there, or an empty folder
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
+        if _exchange(new, path):
+            return
+        old = new.with_name(_OLD)
+        shutil.rmtree(old, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another process removed it
+            os.rename(path, old)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two names in one step; return False if the system or the file system cannot."""
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2  # Linux; not wrapped by `os`
+    except AttributeError:
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+
+
+def _link(new: Path, path: Path) -> None:
+    """Give a file a name that must be free; without hard links there is a moment between the check and the rename."""
+    try:
+        os.link(new, path)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        if path.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        os.replace(new, path)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the list of files in a folder, is on the disk."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written to but not listed
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
