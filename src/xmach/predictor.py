@@ -15,7 +15,8 @@ from threadpoolctl import ThreadpoolController
 from xmach.buckets import Buckets, Index
 from xmach.data import LabelCounts
 from xmach.data.arrays import as_rows, as_sparse_rows, check_columns
-from xmach.data.labels.names import LabelNames, find_names
+from xmach.data.labels.name_index import NameIndex
+from xmach.data.labels.names import LabelNames
 from xmach.decoding import Candidates, Decoder
 from xmach.errors import InputError
 from xmach.features import Scaler
@@ -180,15 +181,20 @@ class Predictor:
         wanted = names.tolist() if isinstance(names, np.ndarray) else list(names)  # not all as text if one is text
         if not all(isinstance(name, Hashable) for name in wanted):
             raise InputError("ids_of takes a list of label names, not of lists of them")
-        found = find_names(self.label_names, wanted)
+        found = self._name_index.find(wanted)
         unknown = [name for name in wanted if name not in found]
         if unknown:
             raise InputError(f"{len(unknown)} of {len(wanted)} names are no label's; the first is {unknown[0]!r}")
         return np.array([found[name] for name in wanted], np.int64)
 
+    @cached_property
+    def _name_index(self) -> NameIndex:
+        assert self.label_names is not None
+        return NameIndex(self.label_names)
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the decoder's tables, which are made again when needed; the models travel as arrays in memory."""
-        kept = {name: value for name, value in vars(self).items() if name != "decoder"}
+        kept = {name: value for name, value in vars(self).items() if name not in ("decoder", "_name_index")}
         return kept | {"index": None, "pages": None}
 
     @property

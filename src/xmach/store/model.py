@@ -15,6 +15,7 @@ from xmach.errors import ModelCorrupt, NotStorable, PlanMismatch
 from xmach.features import Scaler
 from xmach.features.featurizers import is_plain
 from xmach.models import NetworkModel
+from xmach.models.pages import Region
 from xmach.store.atomic import remove_abandoned, sha256_of, write_json
 from xmach.store.folder import (
     BUCKETS,
@@ -29,7 +30,6 @@ from xmach.store.folder import (
     table_name,
 )  # fmt: skip
 from xmach.store.names import write_names
-from xmach.store.pages import Region
 from xmach.store.tensors import map_tensors, read_tensors, write_tensors
 from xmach.training import Plan
 from xmach.types import AnyArray, BucketModel, TextRows

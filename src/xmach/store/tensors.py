@@ -16,8 +16,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from xmach.errors import ModelCorrupt
+from xmach.models.pages import Region
 from xmach.store.atomic import temporary_beside, write_atomically
-from xmach.store.pages import Region
 from xmach.types import AnyArray
 
 _DTYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64, "I32": np.int32}
