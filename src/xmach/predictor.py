@@ -115,8 +115,8 @@ class Predictor:
         ranking without the others. For names see `ids_of`. Where a row has fewer than k, ids are -1 and names None.
         """
         rows, k = self.rows(X), min(check_k(k), self.n_labels)
-        among = None if candidates is None else self.decoder.among(candidates, rows.shape[0])
-        k = k if among is None else min(k, among.most)
+        prepared = None if candidates is None else self.decoder.prepare_candidates(candidates, rows.shape[0])
+        k = k if prepared is None else min(k, prepared.max_answers)
         scores = np.empty((rows.shape[0], k), np.float32)
         ids = np.empty((rows.shape[0], k), np.int64)
         for start, stop, sketch in self.sketches(rows):
@@ -126,7 +126,7 @@ class Predictor:
                 estimator=estimator,
                 probabilities=probabilities,
                 include_unseen=include_unseen,
-                candidates=None if among is None else among.slice(start, stop),
+                candidates=None if prepared is None else prepared.slice(start, stop),
             )
             scores[start:stop], ids[start:stop] = best.scores, best.ids
         return TopK(self.names(ids), scores, ids)

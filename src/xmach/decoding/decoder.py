@@ -23,13 +23,13 @@ from xmach.buckets import (
     table_index,
 )
 from xmach.decoding.candidates import (
-    Among,
+    CandidateMask,
     Candidates,
-    Each,
-    Few,
-    Many,
+    CandidatesPerRow,
+    CandidateTable,
+    PreparedCandidates,
     checked_ids,
-    is_each,
+    is_per_row,
     rank_pairs,
     sub_index,
 )
@@ -162,7 +162,7 @@ class Decoder:
         if candidates is not None:
             options: dict[str, Any] = {"estimator": estimator, "probabilities": probabilities}
             options |= {"include_unseen": include_unseen, "threads": threads}
-            return self.among(candidates, len(sketch)).search_top_k(sketch, check_k(k), options)
+            return self.prepare_candidates(candidates, len(sketch)).search_top_k(sketch, check_k(k), options)
         name = self.estimator if estimator is None else estimator
         rule, k = rule_of(name), min(check_k(k), self.n_labels)
         checked = self._checked(sketch)
@@ -187,13 +187,14 @@ class Decoder:
             scores = as_probabilities(scores, name, self._collision_of(checked))
         return TopK(ids, scores, ids), Statistics.joined([part[2] for part in parts])
 
-    def among(self, candidates: Candidates, n_rows: int) -> Among:
-        """Candidates made ready for this decoder's `top_k`; once is enough for all batches of the `n_rows`."""
-        if isinstance(candidates, Few | Many):
+    def prepare_candidates(self, candidates: Candidates, n_rows: int) -> PreparedCandidates:
+        """Prepare candidates for `top_k`, once for all batches of the `n_rows` rows."""
+        if isinstance(candidates, CandidateTable | CandidateMask):
             return candidates
-        if isinstance(candidates, Each) or is_each(candidates):
-            each = candidates if isinstance(candidates, Each) else Each.of(self, candidates, self.n_labels)
-            return each.checked(n_rows)
+        if is_per_row(candidates):
+            candidates = CandidatesPerRow.of(self, candidates, self.n_labels)
+        if isinstance(candidates, CandidatesPerRow):
+            return candidates.checked(n_rows)
         ids = checked_ids(candidates, self.n_labels)
         if not len(ids):
             raise InputError("candidates are empty: there is no label to rank")
@@ -201,11 +202,11 @@ class Decoder:
         if len(ids) * _MANY >= self.n_labels:
             mask = np.zeros(self.n_labels, np.bool_)
             mask[ids] = True
-            return Many(self, mask, mask & seen if len(seen) else mask)
+            return CandidateMask(self, mask, mask & seen if len(seen) else mask)
         search = "exact" if self.search == "auto" and n_rows < _MANY_ROWS else self.search
         index = sub_index(self._index, ids)
         hashes = index.signatures if self._hashes is None else self._hashes
-        return Few(Decoder(hashes, self.estimator, search, index, seen[ids] if len(seen) else None), ids)
+        return CandidateTable(Decoder(hashes, self.estimator, search, index, seen[ids] if len(seen) else None), ids)
 
     def limited_to(self, mask: BoolArray) -> Decoder:
         """This decoder with all labels but those of the mask (K,) ranked last, as if those alone had been seen."""
@@ -213,7 +214,7 @@ class Decoder:
         other._seen = Seen.of(mask)
         return other
 
-    def rank_each(
+    def rank_per_row(
         self, sketch: FloatArray, indptr: IntArray, ids: IntArray, k: int, options: dict[str, Any]
     ) -> tuple[TopK, Statistics]:
         """The k best of each row's own candidates, ids[indptr[i]:indptr[i + 1]]."""
