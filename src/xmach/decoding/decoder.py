@@ -33,7 +33,7 @@ from xmach.decoding.candidates import (
     rank_pairs,
     sub_index,
 )
-from xmach.decoding.estimators import RULES, as_probabilities, prepare_cells, rule_of
+from xmach.decoding.estimators import RULES, Rule, as_probabilities, prepare_cells, rule_of
 from xmach.decoding.exact import Seen, scan, signature_blocks
 from xmach.decoding.pruned import PrunedSearch, Statistics
 from xmach.errors import InputError, ParameterError
@@ -103,6 +103,11 @@ class Decoder:
         fill_tables(hashes, tables, usable_cores())
         return stored(hashes, tables)
 
+    def __repr__(self) -> str:
+        sizes = f"{self.n_labels:,} labels, {len(self._index.a)} repetitions of {self._index.n_buckets:,} buckets"
+        how = f"estimator={self.estimator!r}, search={self.search!r}, index={self.index!r}"
+        return f"<Decoder: {sizes}, {how}>"
+
     @property
     def n_labels(self) -> int:
         """K."""
@@ -165,8 +170,7 @@ class Decoder:
             return self.prepare_candidates(candidates, len(sketch)).search_top_k(sketch, check_k(k), options)
         name = self.estimator if estimator is None else estimator
         rule, k = rule_of(name), min(check_k(k), self.n_labels)
-        checked = self._checked(sketch)
-        cells = prepare_cells(checked, rule)
+        cells = self._cells(sketch, rule)
         seen = Seen.of(None) if include_unseen else self._seen
         pruned = self._pruned if rule.merge == MEAN and self._prunes(k) else None
 
@@ -184,7 +188,7 @@ class Decoder:
                 parts = list(pool.map(part, row_batches(len(cells), -(-len(cells) // workers))))
         scores, ids = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
         if probabilities:
-            scores = as_probabilities(scores, name, self._collision_of(checked))
+            scores = as_probabilities(scores, name, self._collision_of(cells))
         return TopK(ids, scores, ids), Statistics.joined([part[2] for part in parts])
 
     def prepare_candidates(self, candidates: Candidates, n_rows: int) -> PreparedCandidates:
@@ -219,11 +223,12 @@ class Decoder:
     ) -> tuple[TopK, Statistics]:
         """The k best of each row's own candidates, ids[indptr[i]:indptr[i + 1]]."""
         name = self.estimator if options["estimator"] is None else options["estimator"]
-        rule, checked = rule_of(name), self._checked(sketch)
+        rule = rule_of(name)
+        cells = self._cells(sketch, rule)
         seen = Seen.of(None) if options["include_unseen"] else self._seen
-        scores, best = rank_pairs(prepare_cells(checked, rule), self._index, indptr, ids, seen, rule.merge, k)
+        scores, best = rank_pairs(cells, self._index, indptr, ids, seen, rule.merge, k)
         if options["probabilities"]:
-            scores = as_probabilities(scores, name, self._collision_of(checked))
+            scores = as_probabilities(scores, name, self._collision_of(cells))
             scores[best < 0] = -np.inf
         lengths = np.diff(indptr)
         statistics = Statistics.of_scan(len(best), 0)._replace(touched=lengths, scored=lengths)
@@ -232,18 +237,18 @@ class Decoder:
     def scores(self, sketch: FloatArray, estimator: str | None = None, probabilities: bool = False) -> FloatArray:
         """The (n, K) scores of all labels: for few labels, or few rows."""
         name = self.estimator if estimator is None else estimator
-        checked = self._checked(sketch)
-        cells = prepare_cells(checked, rule_of(name))
+        cells = self._cells(sketch, rule_of(name))
         out = np.empty((len(cells), self.n_labels), np.float32)
         for start, signatures in signature_blocks(self._index):
             score_labels(cells, signatures, RULES[name].merge, out[:, start : start + len(signatures)])
-        return as_probabilities(out, name, self._collision_of(checked)) if probabilities else out
+        return as_probabilities(out, name, self._collision_of(cells)) if probabilities else out
 
     def _collision_of(self, sketch: FloatArray) -> float:
         """The hashes' collision probability; 1/B for a table of buckets that no known hash gave."""
         return 1.0 / sketch.shape[2] if self._hashes is None else self._hashes.collision_probability
 
-    def _checked(self, sketch: FloatArray) -> FloatArray:
+    def _cells(self, sketch: FloatArray, rule: Rule) -> FloatArray:
+        """The cells that the kernels merge, (n, R, B). Raise `InputError` if the sketch does not fit the index."""
         cells = np.ascontiguousarray(sketch, dtype=np.float32)
         n_repetitions, n_buckets = len(self._index.a), self._index.n_buckets
         if cells.ndim != 3 or cells.shape[1] != n_repetitions or cells.shape[2] < n_buckets:
@@ -254,7 +259,7 @@ class Decoder:
         if not np.isfinite(cells).all():
             i, r, b = (int(place[0]) for place in np.nonzero(~np.isfinite(cells)))
             raise InputError(f"bucket probabilities must be finite, got {cells[i, r, b]} at row {i}, ({r}, {b})")
-        return cells
+        return prepare_cells(cells, rule)
 
 
 def decode(

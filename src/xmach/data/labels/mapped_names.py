@@ -11,7 +11,6 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
-from xmach.data.arrow import arrow_numbers
 from xmach.types import AnyArray
 
 _BLOCK = 1 << 16  # names converted at a time
@@ -44,8 +43,10 @@ class MappedNames(Sequence[Any]):
             return self[np.arange(start, stop, step)].tolist()
         if not isinstance(i, np.ndarray):
             return self._column[int(i)].as_py()
-        places = i.ravel() % len(self._column)  # negative ids count from the end, as in an array
-        names = self._column.take(arrow_numbers(places)).to_pylist()  # not to_numpy, which imports pandas
+        places = i.ravel().astype(np.int64) % len(self._column)  # negative ids count from the end, as in an array
+        # neither pa.array nor to_numpy, which import pandas
+        wanted = pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)])
+        names = self._column.take(wanted).to_pylist()
         return np.array(names, self._column.type.to_pandas_dtype()).reshape(i.shape)
 
     def __iter__(self) -> Iterator[Any]:
@@ -54,6 +55,16 @@ class MappedNames(Sequence[Any]):
 
     def __contains__(self, name: object) -> bool:
         return any(name in self[start : start + _BLOCK] for start in range(0, len(self), _BLOCK))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another sequence or array has the same names in the same order."""
+        if not isinstance(other, Sequence | np.ndarray) or isinstance(other, str | bytes):
+            return NotImplemented
+        blocks = range(0, len(self), _BLOCK)
+        same = (self[start : start + _BLOCK] == list(other[start : start + _BLOCK]) for start in blocks)
+        return len(self) == len(other) and all(same)
+
+    __hash__ = None  # type: ignore[assignment]  # like a list
 
     def tolist(self) -> list[Any]:
         """All names in a list."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from xmach.data.read.lines import line_chunks
 from xmach.errors import DataFileError
@@ -15,6 +16,8 @@ class LabelNames(Protocol):
     """The names of K labels, by id: an array, or names in a file (`MappedNames`)."""
 
     def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
 
     def __getitem__(self, ids: IntArray, /) -> AnyArray: ...
 
