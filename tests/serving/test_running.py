@@ -25,7 +25,8 @@ from tests.serving.conftest import PRODUCTS
 from tests.serving.test_keeping import exchange
 
 from xmach.serving import running
-from xmach.serving.answering import Ask, answer
+from xmach.serving.answering import answer
+from xmach.serving.messages import PredictRequest
 from xmach.serving.model import Served, version_of
 from xmach.serving.settings import Settings
 
@@ -139,7 +140,7 @@ def under_load(server: Server, callers: int = 4) -> Iterator[list[Any]]:
 def test_it_answers_ends_when_told_and_logs_in_json(folder: Path, served: Served) -> None:
     with serving(folder) as server:
         status, body = server.ask("POST", "/v1/predict", {"texts": ["red lamp"]}, {"x-request-id": "mine"})
-        expected = answer(served, [Ask(["red lamp"])])[0]
+        expected = answer(served, [PredictRequest(texts=["red lamp"])])[0]
         assert isinstance(expected, bytes)
         assert (status, body) == (200, json.loads(expected))
         assert server.end() == 0
