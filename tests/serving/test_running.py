@@ -391,6 +391,15 @@ def test_the_terminal_asks_a_server_and_a_folder_alike(folder: Path) -> None:
         assert json.loads(remote.stdout)["scores"] == pytest.approx(json.loads(local.stdout)["scores"])
         shown = command("ask", address, "red lamp", "--k", "2", environment=given).stdout.splitlines()
         assert [line.split()[0] for line in shown] == ["1", "2"]
+        explain = ("red lamp", "--explain", "red lamp")
+        told = command("ask", address, *explain, environment=given).stdout
+        assert told == command("ask", str(folder), *explain).stdout
+        assert told.startswith("red lamp: ")
+        unknown = command("ask", str(folder), "red lamp", "--explain", "7")
+        assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
+        assert "'7' is not a label of this model" in unknown.stderr
+        refused = command("ask", address, "red lamp", "--explain", "7", environment=given)
+        assert (refused.returncode, "7 is not a label of this model" in refused.stderr) == (2, True)
         denied = command("ask", address, "red lamp")
         assert denied.returncode == 2
         assert "401: a token is needed" in denied.stderr

@@ -66,6 +66,13 @@ class Explanation:
     rivals: list[Rival]  # the best labels that share a bucket with this one, best first
     words: list[WordEffect]  # in the order of the text; empty for a row of numbers
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Explanation:
+        """The inverse of `dataclasses.asdict`, and what the server's `/v1/explain` gives without `model`."""
+        repetitions = [RepetitionEvidence(**each) for each in values["repetitions"]]
+        rivals, words = [Rival(**each) for each in values["rivals"]], [WordEffect(**each) for each in values["words"]]
+        return cls(**values | {"repetitions": repetitions, "rivals": rivals, "words": words})
+
     def __repr__(self) -> str:
         strongest = sorted(self.words, key=lambda word: -word.effect)[:3]
         words = ", ".join(f"{word.word[:20]!r}: {word.effect:+.3g}" for word in strongest)
