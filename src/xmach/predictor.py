@@ -19,7 +19,7 @@ from xmach.data.labels.name_index import NameIndex
 from xmach.data.labels.names import LabelNames
 from xmach.decoding import Candidates, Decoder, Explanation
 from xmach.decoding.candidates import is_per_row
-from xmach.decoding.explanation import Evidence, WordEffect, find_rivals, label_evidence, repetition_evidence
+from xmach.decoding.explanation import Evidence, Rival, WordEffect, find_rivals, label_evidence, repetition_evidence
 from xmach.errors import InputError, NotEnoughMemory
 from xmach.features import Scaler, word_spans
 from xmach.models.network import ROWS_ALIKE
@@ -222,13 +222,15 @@ class Predictor:
             scores.append(best.scores[:, 0])
         every = np.concatenate(scores)
         repetitions = repetition_evidence(self.hashes, sketch[0], ids)
+        best, shared = find_rivals(self.hashes, self.decoder, sketch, int(ids[0]), estimator)
+        rivals = self.names(best.ids[0]).tolist(), nine_digits(best.scores[0]), shared
         return Explanation(
             label=self.names(ids).tolist()[0],
             score=nine_digits(every[:1])[0],
             estimator=estimator or self.estimator,
             agreeing=sum(each.agrees for each in repetitions),
             repetitions=repetitions,
-            rivals=find_rivals(self.hashes, self.decoder, sketch, int(ids[0]), estimator, self.names),
+            rivals=[Rival(*each) for each in zip(*rivals, strict=True)],
             words=[
                 WordEffect(x[start:end], start, end, effect)
                 for (start, end), effect in zip(spans, nine_digits(every[0] - every[1:]), strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from xmach.buckets import Buckets, bucket_members
 from xmach.decoding.decoder import Decoder
-from xmach.types import AnyArray, FloatArray, IntArray, nine_digits, shortened
+from xmach.types import FloatArray, IntArray, TopK, nine_digits, shortened
 
 AGREES = 10  # a repetition agrees with a label if the label's bucket is among its 10 best
 RIVALS = 10
@@ -119,21 +118,15 @@ def repetition_evidence(hashes: Buckets, sketch: FloatArray, label: IntArray) ->
 
 
 def find_rivals(
-    hashes: Buckets,
-    decoder: Decoder,
-    sketch: FloatArray,
-    label: int,
-    estimator: str | None,
-    names: Callable[[IntArray], AnyArray],
-) -> list[Rival]:
-    """The best labels of one row (1, R, B) that share a bucket with this label."""
+    hashes: Buckets, decoder: Decoder, sketch: FloatArray, label: int, estimator: str | None
+) -> tuple[TopK, list[list[int]]]:
+    """The best labels of one row (1, R, B) that share a bucket with this label, and the repetitions of each."""
     own = [int(hashes.buckets(np.array([label]), r)[0]) for r in range(hashes.n_repetitions)]
     sharing = np.concatenate([bucket_members(hashes, r, bucket) for r, bucket in enumerate(own)]).astype(np.int64)
     others = np.setdiff1d(sharing, [label])
     if not len(others):
-        return []
+        nothing = np.empty((1, 0), np.int64)
+        return TopK(nothing, np.empty((1, 0), np.float32), nothing), []
     best = decoder.top_k(sketch, RIVALS, estimator=estimator, candidates=others, threads=1)
-    ids = best.ids[0]
-    shared = np.stack([hashes.buckets(ids, r) == bucket for r, bucket in enumerate(own)], axis=1)
-    columns = names(ids).tolist(), nine_digits(best.scores[0]), shared
-    return [Rival(name, score, np.flatnonzero(which).tolist()) for name, score, which in zip(*columns, strict=True)]
+    shared = np.stack([hashes.buckets(best.ids[0], r) == bucket for r, bucket in enumerate(own)], axis=1)
+    return best, [np.flatnonzero(which).tolist() for which in shared]
