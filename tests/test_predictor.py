@@ -131,7 +131,7 @@ def test_names_have_ids() -> None:
         for alone in ("label 3", 7):  # a text would be taken letter by letter
             with pytest.raises(InputError, match=f"takes a list of label names, got {alone!r}: put it in a list"):
                 named.ids_of(alone)  # type: ignore[arg-type]
-        with pytest.raises(InputError, match="2 of 3 names are no label's; the first is 'spoon'"):
+        with pytest.raises(InputError, match="2 of 3 names are not labels; the first is 'spoon'"):
             named.ids_of(np.array(["spoon", "fork", names[0]], object))
     mixed = replace(plain, label_names=np.array(["a", *range(1, N_LABELS)], object))
     assert mixed.ids_of([7, "a"]).tolist() == [7, 0]

@@ -159,11 +159,11 @@ def _add_answers(
         raise InputError("there is no row to evaluate on")
     rows, labels = predictor.rows(data.features), data.labels
     labels = labels if left_out is None else drop_labels(labels, left_out)
-    among = None if candidates is None else predictor.decoder.among(candidates, data.n_rows)
+    prepared = None if candidates is None else predictor.decoder.prepare_candidates(candidates, data.n_rows)
     for start, stop, sketch in predictor.sketches(rows):
         true = labels.slice(start, stop)
         weights = None if data.weights is None else data.weights[start:stop]
-        chosen = None if among is None else among.slice(start, stop)
+        chosen = None if prepared is None else prepared.slice(start, stop)
         out = None if left_out is None else left_out.slice(start, stop)
         for estimator, total in zip(estimators, sums, strict=True):
             k = total.ks[-1]

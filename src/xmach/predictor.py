@@ -15,15 +15,20 @@ from threadpoolctl import ThreadpoolController
 from xmach.buckets import Buckets, Index
 from xmach.data import LabelCounts
 from xmach.data.arrays import as_rows, as_sparse_rows, check_columns
-from xmach.data.labels.names import LabelNames, find_names
-from xmach.decoding import Candidates, Decoder
-from xmach.errors import InputError
-from xmach.features import Scaler
+from xmach.data.labels.name_index import NameIndex
+from xmach.data.labels.names import LabelNames
+from xmach.decoding import Candidates, Decoder, Explanation
+from xmach.decoding.candidates import is_per_row
+from xmach.decoding.explanation import Evidence, Rival, WordEffect, find_rivals, label_evidence, repetition_evidence
+from xmach.errors import InputError, NotEnoughMemory
+from xmach.features import Scaler, word_spans
+from xmach.models.network import ROWS_ALIKE
 from xmach.parameters import whole
 from xmach.planning import usable_cores
 from xmach.types import (
     AnyArray,
     BucketModel,
+    DoubleArray,
     FloatArray,
     IntArray,
     Rows,
@@ -31,12 +36,15 @@ from xmach.types import (
     TextRows,
     TopK,
     check_k,
+    nine_digits,
     row_batches,
     slice_rows,
 )
 
 _BATCH_BYTES = 64 * 2**20  # bucket probabilities held at a time
-_FEW_ROWS = 16  # so few are not worth a second thread
+_FEW_ROWS = min(16, ROWS_ALIKE)  # so few are not worth a second thread, and each gets the bits it gets alone
+_MOST_WORDS = 63  # of a text, whose effect `explain` measures; with the whole text four batches
+DENSE_CELLS = 2**27  # the most entries that `predict_proba` gives: 1 GiB of float64
 
 
 class Pages(Protocol):
@@ -46,9 +54,13 @@ class Pages(Protocol):
         """Hear which rows are answered next."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predictor:
-    """Answers rows or texts with the k best labels; needs no training code."""
+    """A trained model: everything that needs no training.
+
+    `xmach.load` gives one, and a fitted `MACHClassifier` has the same methods. X is a list of texts if the model was
+    trained on texts, otherwise an array, a sparse matrix or a DataFrame.
+    """
 
     models: tuple[BucketModel, ...]  # R of them, or fewer where some are missing
     hashes: Buckets  # of just those repetitions
@@ -63,6 +75,11 @@ class Predictor:
     feature_names: tuple[str, ...] | None = None  # (d,) of the table that was trained on
     index: Index | None = None  # tables that lie beside the model; None: the decoder chooses
     pages: Pages | None = None  # of the files that the models lie in; None: they are in memory
+
+    def __repr__(self) -> str:
+        kind = "texts" if self.text is not None else f"{self.n_features:,} features"
+        sizes = f"{self.n_labels:,} labels, {len(self.models)} repetitions of {self.hashes.n_buckets:,} buckets"
+        return f"<Predictor of {kind}: {sizes}, estimator={self.estimator!r}, multilabel={self.multilabel}>"
 
     @property
     def n_labels(self) -> int:
@@ -81,21 +98,24 @@ class Predictor:
 
     def rows(self, X: Any) -> Rows:
         """Texts or arrays as rows of the model's width, checked; not yet scaled."""
-        if self.text is None or isinstance(X, SparseRows):
-            check_columns(X, self.feature_names)
-            rows = as_rows(X, self.n_features)
+        if self.text is not None and not isinstance(X, SparseRows):
+            rows: Rows = self.text.transform(X if isinstance(X, list) else text_list(X))
             if rows.shape[0] == 0:
-                raise InputError("X has no rows: Found array with 0 sample(s)")
-            # a model trained on sparse rows takes dense ones as the sparse rows that they are
-            return rows if self.scaler.kind != "tfidf" else as_sparse_rows(rows)
-        return text_rows(X, self.text)
+                raise InputError("X has no text in it: Found array with 0 sample(s)")
+            return rows
+        check_columns(X, self.feature_names)
+        rows = as_rows(X, self.n_features)
+        if rows.shape[0] == 0:
+            raise InputError("X has no rows: Found array with 0 sample(s)")
+        # a model trained on sparse rows takes dense ones as the sparse rows that they are
+        return rows if self.scaler.kind != "tfidf" else as_sparse_rows(rows)
 
     def bucket_probabilities(self, X: Any) -> FloatArray:
         """The sketch itself: (n, R, B) bucket probabilities."""
         rows = self.rows(X)
         out = np.empty((rows.shape[0], len(self.models), self.hashes.n_buckets), np.float32)
-        for start, stop in row_batches(rows.shape[0], self._batch_size):
-            self._fill(slice_rows(rows, start, stop), out[start:stop])
+        for start, stop, sketch in self.sketches(rows):
+            out[start:stop] = sketch
         return out
 
     def top_k(
@@ -107,25 +127,33 @@ class Predictor:
         probabilities: bool = False,
         include_unseen: bool = False,
         candidates: Candidates | None = None,
+        threads: int | None = None,
     ) -> TopK:
         """The k best labels of each row, best first, in bounded memory; labels never trained on come last.
 
-        `candidates`: the best of these ids only, an array for all rows or a list of arrays, one a row; as in the full
-        ranking without the others. For names see `ids_of`. Where a row has fewer than k, ids are -1 and names None.
+        `estimator`: another one than the model's own. `probabilities`: scores as estimates of the probability.
+        `include_unseen`: rank labels without a training row like all others.
+        `candidates`: rank only these labels, given as names (strings) or ids (integers): a list for all rows, or a list
+        of lists, one per row. The result is the full ranking without the other labels. If a row has fewer than k
+        candidates, the remaining ids are -1 and labels None. For names that are not strings, pass `ids_of(names)`.
+        `threads`: use at most so many, instead of one per core.
         """
         rows, k = self.rows(X), min(check_k(k), self.n_labels)
-        among = None if candidates is None else self.decoder.among(candidates, rows.shape[0])
-        k = k if among is None else min(k, among.most)
+        prepared = None
+        if candidates is not None:
+            prepared = self.decoder.prepare_candidates(self._candidate_ids(candidates), rows.shape[0])
+            k = min(k, prepared.max_answers)
         scores = np.empty((rows.shape[0], k), np.float32)
         ids = np.empty((rows.shape[0], k), np.int64)
-        for start, stop, sketch in self.sketches(rows):
-            best = self.decoder.top_k(
+        for start, stop, sketch in self.sketches(rows, threads):
+            best, _ = self.decoder.search_top_k(
                 sketch,
                 k,
                 estimator=estimator,
                 probabilities=probabilities,
                 include_unseen=include_unseen,
-                candidates=None if among is None else among.slice(start, stop),
+                threads=threads,
+                candidates=None if prepared is None else prepared.slice(start, stop),
             )
             scores[start:stop], ids[start:stop] = best.scores, best.ids
         return TopK(self.names(ids), scores, ids)
@@ -153,13 +181,99 @@ class Predictor:
         shape = (len(best.ids), self.n_labels)
         return sp.csr_matrix((np.ones(len(rows), np.int64), (rows, best.ids[kept])), shape=shape)
 
-    def sketches(self, rows: Rows) -> Iterator[tuple[int, int, FloatArray]]:
-        """(start, stop, bucket probabilities) of consecutive batches of rows; the next batch takes the place of one."""
-        size = min(rows.shape[0], self._batch_size)
+    def predict_proba(self, X: Any) -> DoubleArray:
+        """The (n, K) probabilities of all labels, each row normalised to 1. For many labels use `top_k`."""
+        rows = self.rows(X)
+        if rows.shape[0] * self.n_labels > DENSE_CELLS:
+            raise NotEnoughMemory(
+                f"predict_proba would give {rows.shape[0]} x {self.n_labels} numbers; "
+                f"use top_k(X, k), or at most {max(1, DENSE_CELLS // self.n_labels)} rows at a time"
+            )
+        result = np.empty((rows.shape[0], self.n_labels))
+        for start, stop, sketch in self.sketches(rows):
+            scores = self.decoder.scores(sketch, probabilities=self.estimator == "mean").astype(np.float64)
+            if self.estimator == "log":
+                scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+            result[start:stop] = np.maximum(scores, 0.0)
+        result[:, self.label_counts.dense() == 0] = 0.0
+        result[~result.any(axis=1)] = 1.0
+        result /= result.sum(axis=1, keepdims=True)
+        return result
+
+    def evidence(self, x: Any, ids: IntArray) -> Evidence:
+        """The buckets of labels `ids` (m,) for one text or row: which, how probable, and their ranks."""
+        return label_evidence(self.hashes, self.bucket_probabilities(self._one_row(x))[0], ids)
+
+    def explain(self, x: Any, label: Any, *, estimator: str | None = None) -> Explanation:
+        """Why a label has its score for one text or row `x`.
+
+        `label` is a name as in `top_k(...).labels`. The result has the label's bucket and its probability in every
+        repetition, the best labels that share a bucket with it, and for a text the effect of each of its first 63
+        words: how much the score falls without it.
+        """
+        ids = self.ids_of([label])
+        spans = word_spans(x)[:_MOST_WORDS] if isinstance(x, str) and self.text is not None else []
+        shortened = [f"{x[:start]} {x[end:]}" for start, end in spans]
+        rows = self.rows([x, *shortened]) if spans else self._one_row(x)
+        sketch, scores = self.bucket_probabilities(slice_rows(rows, 0, 1)), list[FloatArray]()
+        for start, stop in row_batches(rows.shape[0], _FEW_ROWS):
+            part = self.bucket_probabilities(slice_rows(rows, start, stop))
+            best = self.decoder.top_k(part, 1, estimator=estimator, candidates=ids, threads=1)
+            scores.append(best.scores[:, 0])
+        every = np.concatenate(scores)
+        repetitions = repetition_evidence(self.hashes, sketch[0], ids)
+        best, shared = find_rivals(self.hashes, self.decoder, sketch, int(ids[0]), estimator)
+        rivals = self.names(best.ids[0]).tolist(), nine_digits(best.scores[0]), shared
+        return Explanation(
+            label=self.names(ids).tolist()[0],
+            score=nine_digits(every[:1])[0],
+            estimator=estimator or self.estimator,
+            agreeing=sum(each.agrees for each in repetitions),
+            repetitions=repetitions,
+            rivals=[Rival(*each) for each in zip(*rivals, strict=True)],
+            words=[
+                WordEffect(x[start:end], start, end, effect)
+                for (start, end), effect in zip(spans, nine_digits(every[0] - every[1:]), strict=True)
+            ],
+        )
+
+    def _one_row(self, x: Any) -> Rows:
+        """One text or row as (1, d) rows."""
+        single = isinstance(x, str) or (isinstance(x, np.ndarray) and x.ndim == 1)
+        if isinstance(x, str) and self.text is None:
+            raise InputError("this model was not trained on texts: give a row of features")
+        rows = self.rows(x[None] if isinstance(x, np.ndarray) and single else [x] if single else x)
+        if rows.shape[0] != 1:
+            raise InputError(f"x must be one text or row, got {rows.shape[0]} of them")
+        return rows
+
+    def sketches(self, rows: Rows, threads: int | None = None) -> Iterator[tuple[int, int, FloatArray]]:
+        """(start, stop, bucket probabilities) of consecutive batches of rows; each batch overwrites the one before.
+
+        Each thread computes one repetition at a time, with linear algebra on one thread: so a product has the same bits
+        whatever the number of cores, and threads of two kinds do not wait for each other's core.
+        """
+        n_rows, repetitions = rows.shape[0], range(len(self.models))
+        size = min(n_rows, self._batch_size)
         sketch = np.empty((size, len(self.models), self.hashes.n_buckets), np.float32)  # (n, R, B)
-        for start, stop in row_batches(rows.shape[0], size):
-            self._fill(slice_rows(rows, start, stop), sketch[: stop - start])
-            yield start, stop, sketch[: stop - start]
+        for start, stop in row_batches(n_rows, size):
+            part, out = rows if size == n_rows else slice_rows(rows, start, stop), sketch[: stop - start]
+            if self.pages is not None:
+                self.pages.expect(part)
+            scaled = self.scaler.apply(part)
+
+            def forward(r: int, scaled: Rows = scaled, out: FloatArray = out) -> None:
+                out[:, r] = self.models[r].probabilities(scaled)
+
+            workers = 1 if len(out) <= _FEW_ROWS else min(len(self.models), threads or usable_cores())
+            with _linear_algebra().limit(limits=1):
+                if workers == 1:
+                    for r in repetitions:
+                        forward(r)
+                else:
+                    with ThreadPoolExecutor(workers) as pool:
+                        list(pool.map(forward, repetitions))
+            yield start, stop, out
 
     def names(self, ids: IntArray) -> AnyArray:
         """The label names of ids; None for the id -1, which is no label's."""
@@ -172,7 +286,7 @@ class Predictor:
         return named
 
     def ids_of(self, names: Sequence[Any] | AnyArray) -> IntArray:
-        """(m,) the ids of label names, the inverse of `names`; a name that is no label's, or of several, is refused."""
+        """Return the ids (m,) of label names. Raise `InputError` if a name is not a label, or is shared by two."""
         if isinstance(names, str) or not np.iterable(names):
             raise InputError(f"ids_of takes a list of label names, got {names!r}: put it in a list")
         if self.label_names is None:
@@ -180,43 +294,36 @@ class Predictor:
         wanted = names.tolist() if isinstance(names, np.ndarray) else list(names)  # not all as text if one is text
         if not all(isinstance(name, Hashable) for name in wanted):
             raise InputError("ids_of takes a list of label names, not of lists of them")
-        found = find_names(self.label_names, wanted)
+        found = self._name_index.find(wanted)
         unknown = [name for name in wanted if name not in found]
         if unknown:
-            raise InputError(f"{len(unknown)} of {len(wanted)} names are no label's; the first is {unknown[0]!r}")
+            several = f"{len(unknown)} of {len(wanted)} names are not labels; the first is {unknown[0]!r}"
+            raise InputError(several if len(wanted) > 1 else f"{unknown[0]!r} is not a label of this model")
         return np.array([found[name] for name in wanted], np.int64)
+
+    def _candidate_ids(self, candidates: Any) -> Any:
+        """Candidates with names, which are strings, replaced by their ids."""
+        if getattr(candidates, "dtype", np.dtype(object)).kind not in "OUT" or not np.iterable(candidates):
+            return candidates
+        if isinstance(candidates, str):
+            raise InputError(f"candidates must be a list of labels, got {candidates!r}: put it in a list")
+        if is_per_row(candidates):
+            return [self._candidate_ids(row) for row in candidates]
+        return self.ids_of(list(candidates)) if isinstance(next(iter(candidates), None), str) else candidates
+
+    @cached_property
+    def _name_index(self) -> NameIndex:
+        assert self.label_names is not None
+        return NameIndex(self.label_names)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the decoder's tables, which are made again when needed; the models travel as arrays in memory."""
-        kept = {name: value for name, value in vars(self).items() if name != "decoder"}
+        kept = {name: value for name, value in vars(self).items() if name not in ("decoder", "_name_index")}
         return kept | {"index": None, "pages": None}
 
     @property
     def _batch_size(self) -> int:
         return max(1, min(4096, _BATCH_BYTES // (4 * len(self.models) * self.hashes.n_buckets)))
-
-    def _fill(self, rows: Rows, sketch: FloatArray) -> None:
-        """Write the bucket probabilities of a batch into (n, R, B): a thread a core, each with a repetition at a time.
-
-        Linear algebra on one thread each: so a product has the same bits whatever the number of cores, and threads of
-        two kinds do not wait for each other's core. Decoding begins when all are done.
-        """
-        if self.pages is not None:
-            self.pages.expect(rows)
-        scaled = self.scaler.apply(rows)
-
-        def forward(r: int) -> None:
-            sketch[:, r] = self.models[r].probabilities(scaled)
-
-        repetitions = range(len(self.models))
-        workers = 1 if len(sketch) <= _FEW_ROWS else min(len(self.models), usable_cores())
-        with _linear_algebra().limit(limits=1):
-            if workers == 1:
-                for r in repetitions:
-                    forward(r)
-                return
-            with ThreadPoolExecutor(workers) as pool:
-                list(pool.map(forward, repetitions))
 
 
 @cache

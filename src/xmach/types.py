@@ -24,7 +24,7 @@ AnyArray: TypeAlias = npt.NDArray[Any]
 Loss: TypeAlias = Literal["softmax", "bce"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SparseRows:
     """CSR rows: 64-bit offsets, 32-bit columns sorted within a row, float32 values; any of them may be memory-mapped.
 
@@ -35,6 +35,9 @@ class SparseRows:
     indices: Int32Array  # (nnz,)
     values: FloatArray  # (nnz,)
     n_columns: int
+
+    def __repr__(self) -> str:
+        return f"<SparseRows {self.n_rows:,} x {self.n_columns:,}, {self.nnz:,} values>"
 
     @property
     def n_rows(self) -> int:
@@ -81,6 +84,13 @@ class TopK(NamedTuple):
     labels: AnyArray  # (n, k) label names, or the ids again where labels have no names
     scores: FloatArray  # (n, k)
     ids: IntArray  # (n, k)
+
+    def __repr__(self) -> str:
+        rows, k = self.ids.shape
+        pairs = zip(self.labels[0].tolist(), self.scores[0].tolist(), strict=True) if rows else ()
+        best = [f"{shortened(label)}: {score:.4g}" for label, score in list(pairs)[:3]]
+        shown = ", ".join([*best, "..."] if k > 3 else best)
+        return f"<TopK of {rows:,} rows, k={k}; row 0: {{{shown}}}>" if rows else f"<TopK of 0 rows, k={k}>"
 
 
 class Progress(NamedTuple):
@@ -170,6 +180,17 @@ def slice_rows(rows: Rows, start: int, stop: int) -> Rows:
 def take_rows(rows: Rows, which: IntArray) -> Rows:
     """The given rows of sparse or dense rows, copied."""
     return rows.take(which) if isinstance(rows, SparseRows) else np.ascontiguousarray(rows[which])
+
+
+def shortened(value: object, length: int = 43) -> str:
+    """The repr of a value, cut to so many characters."""
+    shown = repr(value)
+    return shown if len(shown) <= length else f"{shown[: length - 3]}..."
+
+
+def nine_digits(values: FloatArray) -> list[float]:
+    """float32 numbers as Python floats, with the nine digits that identify them and no more."""
+    return [float(f"{value:.9g}") for value in values.tolist()]
 
 
 def check_k(k: int) -> int:

@@ -97,11 +97,11 @@ def test_names_or_ids_and_what_is_neither(
     for lines, expected in (("pan\n40\n", sorted(ids.values())), ("40\n", [ids["40"]]), ("3\n0\n3", [0, 3])):
         chosen.write_text(lines)
         assert read_candidates(chosen, predictor).tolist() == expected
-    assert "no line is the name of a label: they are taken as ids" in capsys.readouterr().err
+    assert "no line is the name of a label: lines are read as ids" in capsys.readouterr().err
     for lines, message in (
-        ("pan\nspoon\n", "chosen.txt:2: 'spoon' is no label of this model"),
-        ("40\n3\n", "chosen.txt:2: '3' is no label of this model"),  # a name and an id: one kind at a time
-        ("0\n7\n", "chosen.txt:2: '7' is no label of this model: ids go from 0 to 6"),
+        ("pan\nspoon\n", "chosen.txt:2: 'spoon' is not a label of this model"),
+        ("40\n3\n", "chosen.txt:2: '3' is not a label of this model"),  # a name and an id: one kind at a time
+        ("0\n7\n", "chosen.txt:2: '7' is not a label of this model: ids go from 0 to 6"),
         ("pan\n\n40\n", "chosen.txt:2: a line without a name"),
         ("", "chosen.txt:1: empty file"),
     ):

@@ -118,3 +118,23 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path, name: str) -> None:
     assert list(tmp_path.iterdir()) == [path]
     if name == "a.parquet":
         assert pq.read_schema(path).field("labels").type == pa.list_(pa.string())
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array([-(2**63), 2**63 - 1, 0]),
+        np.array([0, 2**64 - 1, 2**63], np.uint64),
+        np.array(["\x00\x1f\x7f", "\U0001f600\u00e9", '\\"/\b\f']),
+        np.array([1e-300, 0.1, -1.5e300]),
+    ],
+    ids=["int64", "uint64", "texts", "floats"],
+)
+def test_labels_at_the_edges_read_back(tmp_path: Path, names: Any) -> None:
+    labels, _ = written(tmp_path / "a.jsonl", names[IDS])
+    assert labels == [names[IDS][0].tolist(), names[IDS][1].tolist(), names[IDS][2, :1].tolist()]
+
+
+def test_a_label_that_json_has_no_number_for_is_null(tmp_path: Path) -> None:
+    labels, _ = written(tmp_path / "a.jsonl", np.array([np.nan, np.inf, 1.0])[IDS])
+    assert labels == [[None, None], [1.0, None], [None]]

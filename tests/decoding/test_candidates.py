@@ -11,7 +11,7 @@ from tests.decoding.kinds import quantised, relevant
 from xmach.buckets import UniversalHashes, computed
 from xmach.decoding import ESTIMATORS, Decoder
 from xmach.decoding import decoder as decoder_module
-from xmach.decoding.candidates import Each, Few, Many
+from xmach.decoding.candidates import CandidateMask, CandidatesPerRow, CandidateTable
 from xmach.errors import InputError
 from xmach.types import FloatArray, TopK
 
@@ -85,15 +85,15 @@ def test_a_pruned_search_among_them_gives_the_same(monkeypatch: pytest.MonkeyPat
     for index in ("stored", "computed"):
         full = Decoder(hashes, search="exact", index=index, seen=seen).top_k(sketch, 20_000)
         decoder = Decoder(hashes, index=index, seen=seen)
-        for size, form in ((2000, Few), (9000, Many)):
+        for size, form in ((2000, CandidateTable), (9000, CandidateMask)):
             ids = draw.choice(20_000, size, replace=False)
-            assert isinstance(decoder.among(ids, N), form)
+            assert isinstance(decoder.prepare_candidates(ids, N), form)
             best, statistics = decoder.search_top_k(sketch, 10, candidates=ids)
             assert_same(best, filtered(full, [ids] * N, 10))
             assert statistics.lists.any()  # it did search
             few_rows, scanned = decoder.search_top_k(sketch[: N - 1], 10, candidates=ids)
             np.testing.assert_array_equal(few_rows.ids, best.ids[: N - 1])
-            assert scanned.lists.any() == (form is Many)  # of a few, lists are not worth making for a few rows
+            assert scanned.lists.any() == (form is CandidateMask)  # of a few, lists are not worth making for a few rows
 
 
 def test_the_work_goes_by_the_candidates_and_not_by_k_labels() -> None:
@@ -125,13 +125,13 @@ def test_candidates_made_ready_serve_every_batch_and_thread() -> None:
     decoder, sketch = Decoder(HASHES, seen=SEEN), sketches(False)
     draw = np.random.default_rng(5)
     forms = (draw.choice(K, 20), draw.choice(K, 300), [draw.choice(K, size) for size in (9, 1, 0, 4, 4, 30)])
-    for candidates, form in zip(forms, (Few, Many, Each), strict=True):
-        among = decoder.among(candidates, N)
-        assert isinstance(among, form)
+    for candidates, form in zip(forms, (CandidateTable, CandidateMask, CandidatesPerRow), strict=True):
+        prepared = decoder.prepare_candidates(candidates, N)
+        assert isinstance(prepared, form)
         whole = decoder.top_k(sketch, 6, candidates=candidates)
         for threads in (1, 3, None):
-            assert_same(decoder.top_k(sketch, 6, candidates=among, threads=threads), whole)
-        parts = [decoder.top_k(sketch[s:t], 6, candidates=among.slice(s, t)) for s, t in ((0, 2), (2, 3), (3, 6))]
+            assert_same(decoder.top_k(sketch, 6, candidates=prepared, threads=threads), whole)
+        parts = [decoder.top_k(sketch[s:t], 6, candidates=prepared.slice(s, t)) for s, t in ((0, 2), (2, 3), (3, 6))]
         assert_same(TopK(*(np.concatenate(part) for part in zip(*parts, strict=True))), whole)
 
 

@@ -151,8 +151,8 @@ def test_wrong_requests_are_told_what_is_wrong(client: TestClient) -> None:
     assert refusal(client, texts=["a", 3]) == "texts.1: input should be a valid string, got 3"
     assert refusal(client, texts=["a"] * 129) == "the number of inputs is 129, at most 128 are allowed"
     assert refusal(client, texts=["a", "b" * 10_001]) == "texts[1] has 10,001 characters, at most 10,000 are allowed"
-    assert refusal(client, texts=["a"], candidates=["no such thing"]) == "'no such thing' is no label of this model"
-    assert refusal(client, texts=["a"], exclude=[7]) == "7 is no label of this model"
+    assert refusal(client, texts=["a"], candidates=["no such thing"]) == "'no such thing' is not a label of this model"
+    assert refusal(client, texts=["a"], exclude=[7]) == "7 is not a label of this model"
     assert refusal(client, texts=["a"], estimator="best").startswith("estimator: input should be 'mean', 'min'")
     assert refusal(client, texts=["a"], k=101, explain=True) == "the body: with 'explain', k is at most 100"
     assert refusal(client, rows=[{"indices": [1, 2], "values": [1]}]).startswith("row 0 has 2 indices and 1 values")
@@ -185,14 +185,19 @@ def test_a_body_that_is_no_utf8_is_told_where(client: TestClient) -> None:
 
 
 def test_a_bad_request_among_good_ones_harms_nobody(client: TestClient, served: Served) -> None:
-    from xmach.serving.answering import Ask, answer
+    from xmach.serving.answering import answer
+    from xmach.serving.messages import PredictRequest
 
-    asks = [Ask(["red lamp"]), Ask(["x"], candidates=["nothing"]), Ask(["blue mug"], k=2)]
+    asks = [
+        PredictRequest(texts=["red lamp"]),
+        PredictRequest(texts=["x"], candidates=["nothing"]),
+        PredictRequest(texts=["blue mug"], k=2),
+    ]
     first, wrong, last = answer(served, asks)
     assert isinstance(wrong, InputError)
     for body, given in ((first, asks[0]), (last, asks[2])):
         assert isinstance(body, bytes)
-        assert json.loads(body) == ask(client, texts=list(given.texts), k=given.k)
+        assert json.loads(body) == ask(client, texts=given.texts, k=given.k)
 
 
 def test_other_methods_types_and_places(client: TestClient) -> None:

@@ -14,14 +14,14 @@ import pytest
 from tests.serving.conftest import PRODUCTS
 
 from xmach.serving import batching
-from xmach.serving.answering import Ask, SparseInput, answer
+from xmach.serving.answering import answer
 from xmach.serving.batching import Batcher, Busy
-from xmach.serving.explaining import Why
+from xmach.serving.messages import ExplainRequest, PredictRequest, RowMessage
 from xmach.serving.metrics import Meters
 from xmach.serving.model import Served
 
 
-def asks_of_all_kinds() -> list[Ask]:
+def asks_of_all_kinds() -> list[PredictRequest]:
     draw = np.random.default_rng(0)
     asks = []
     for i in range(60):
@@ -31,8 +31,8 @@ def asks_of_all_kinds() -> list[Ask]:
             wishes |= {"candidates": PRODUCTS[:7], "explain": True}
         if i % 7 == 0:
             wishes |= {"exclude": PRODUCTS[3:9], "probabilities": True}
-        rows = [SparseInput([int(draw.integers(0, 1000))], [1.5])]
-        asks.append(Ask(rows=rows, **wishes) if i % 11 == 0 else Ask(texts, **wishes))
+        rows = [RowMessage(indices=[int(draw.integers(0, 1000))], values=[1.5])]
+        asks.append(PredictRequest(rows=rows, **wishes) if i % 11 == 0 else PredictRequest(texts=texts, **wishes))
     return asks
 
 
@@ -76,7 +76,7 @@ def test_those_who_wait_are_answered_together(served: Served, held: Held) -> Non
     batcher = Batcher(held, meters, batch_size=8, batch_wait=0.0, limit=100)
 
     async def work() -> list[bytes]:
-        tasks = [asyncio.create_task(batcher.ask(Ask([product]), 30)) for product in PRODUCTS[:20]]
+        tasks = [asyncio.create_task(batcher.submit(PredictRequest(texts=[product]), 30)) for product in PRODUCTS[:20]]
         await asyncio.sleep(0.2)  # the first is on its way, the others wait
         held.let_go()
         return await asyncio.gather(*tasks)
@@ -84,7 +84,7 @@ def test_those_who_wait_are_answered_together(served: Served, held: Held) -> Non
     bodies = run(work())
     batcher.close()
     for product, body in zip(PRODUCTS[:20], bodies, strict=True):
-        assert body == answer(served, [Ask([product])])[0]
+        assert body == answer(served, [PredictRequest(texts=[product])])[0]
     told = meters.exposition().decode()
     assert "xmach_batch_inputs_sum 20.0" in told
     batches = float(next(line.split()[1] for line in told.splitlines() if line.startswith("xmach_batch_inputs_count")))
@@ -96,15 +96,15 @@ def test_a_full_queue_refuses_at_once_and_takes_again_later(held: Held) -> None:
     batcher = Batcher(held, Meters(), limit=3)
 
     async def work() -> None:
-        taken = [asyncio.create_task(batcher.ask(Ask(["red lamp"]), 30)) for _ in range(3)]
+        taken = [asyncio.create_task(batcher.submit(PredictRequest(texts=["red lamp"]), 30)) for _ in range(3)]
         await asyncio.sleep(0)
         begun = time.monotonic()
         with pytest.raises(Busy):
-            await batcher.ask(Ask(["blue lamp"]), 30)
+            await batcher.submit(PredictRequest(texts=["blue lamp"]), 30)
         assert time.monotonic() - begun < 5  # it did not wait for the model, which is held
         held.let_go()
         await asyncio.gather(*taken)
-        assert json.loads(await batcher.ask(Ask(["blue lamp"]), 30))["results"]
+        assert json.loads(await batcher.submit(PredictRequest(texts=["blue lamp"]), 30))["results"]
 
     run(work())
     batcher.close()
@@ -112,23 +112,23 @@ def test_a_full_queue_refuses_at_once_and_takes_again_later(held: Held) -> None:
 
 def test_a_request_larger_than_the_queue_is_taken_when_nobody_waits(served: Served) -> None:
     batcher = Batcher(lambda: served, Meters(), batch_size=4, limit=5)
-    body = run(batcher.ask(Ask(PRODUCTS[:40]), 30))
+    body = run(batcher.submit(PredictRequest(texts=PRODUCTS[:40]), 30))
     batcher.close()
-    assert body == answer(served, [Ask(PRODUCTS[:40])])[0]
+    assert body == answer(served, [PredictRequest(texts=PRODUCTS[:40])])[0]
 
 
 def test_who_does_not_wait_any_longer_is_not_answered(served: Served, held: Held) -> None:
     batcher = Batcher(held, Meters(), batch_size=1)
 
     async def work() -> bytes:
-        first = asyncio.create_task(batcher.ask(Ask(["red lamp"]), 30))
+        first = asyncio.create_task(batcher.submit(PredictRequest(texts=["red lamp"]), 30))
         await asyncio.sleep(0.1)
         with pytest.raises(TimeoutError):
-            await batcher.ask(Ask(["blue lamp"]), 0.05)
+            await batcher.submit(PredictRequest(texts=["blue lamp"]), 0.05)
         held.let_go()
         return await first
 
-    assert run(work()) == answer(served, [Ask(["red lamp"])])[0]
+    assert run(work()) == answer(served, [PredictRequest(texts=["red lamp"])])[0]
     batcher.close()
 
 
@@ -144,8 +144,8 @@ def test_a_fault_reaches_everyone_in_the_batch_and_the_next_is_answered(
         with monkeypatch.context() as patch:
             patch.setattr(batching, "answer", broken)
             with pytest.raises(RuntimeError, match="bang"):
-                await batcher.ask(Ask(["a"]), 30)
-        assert await batcher.ask(Ask(["a"]), 30) == answer(served, [Ask(["a"])])[0]
+                await batcher.submit(PredictRequest(texts=["a"]), 30)
+        assert await batcher.submit(PredictRequest(texts=["a"]), 30) == answer(served, [PredictRequest(texts=["a"])])[0]
 
     run(work())
     batcher.close()
@@ -155,8 +155,13 @@ def test_explaining_stands_in_the_same_queue(served: Served, held: Held) -> None
     batcher = Batcher(held, Meters(), batch_wait=0.0)
 
     async def work() -> list[bytes]:
-        kinds = [Ask(["red lamp"]), Why("red lamp", "red lamp"), Ask(["blue mug"]), Why("blue mug", "blue mug")]
-        tasks = [asyncio.create_task(batcher.ask(kind, 30)) for kind in kinds]
+        kinds = [
+            PredictRequest(texts=["red lamp"]),
+            ExplainRequest(label="red lamp", text="red lamp"),
+            PredictRequest(texts=["blue mug"]),
+            ExplainRequest(label="blue mug", text="blue mug"),
+        ]
+        tasks = [asyncio.create_task(batcher.submit(kind, 30)) for kind in kinds]
         await asyncio.sleep(0.1)
         held.let_go()
         return await asyncio.gather(*tasks)
@@ -171,7 +176,7 @@ def test_closing_answers_those_who_wait(served: Served, held: Held) -> None:
     batcher = Batcher(held, Meters(), batch_size=2, batch_wait=0.0)
 
     async def work() -> list[bytes]:
-        tasks = [asyncio.create_task(batcher.ask(Ask([product]), 30)) for product in PRODUCTS[:9]]
+        tasks = [asyncio.create_task(batcher.submit(PredictRequest(texts=[product]), 30)) for product in PRODUCTS[:9]]
         await asyncio.sleep(0.1)
         closing = asyncio.create_task(asyncio.to_thread(batcher.close))
         held.let_go()
@@ -179,4 +184,4 @@ def test_closing_answers_those_who_wait(served: Served, held: Held) -> None:
         await closing
         return found
 
-    assert run(work()) == [answer(served, [Ask([product])])[0] for product in PRODUCTS[:9]]
+    assert run(work()) == [answer(served, [PredictRequest(texts=[product])])[0] for product in PRODUCTS[:9]]

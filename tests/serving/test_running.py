@@ -25,7 +25,8 @@ from tests.serving.conftest import PRODUCTS
 from tests.serving.test_keeping import exchange
 
 from xmach.serving import running
-from xmach.serving.answering import Ask, answer
+from xmach.serving.answering import answer
+from xmach.serving.messages import PredictRequest
 from xmach.serving.model import Served, version_of
 from xmach.serving.settings import Settings
 
@@ -139,7 +140,7 @@ def under_load(server: Server, callers: int = 4) -> Iterator[list[Any]]:
 def test_it_answers_ends_when_told_and_logs_in_json(folder: Path, served: Served) -> None:
     with serving(folder) as server:
         status, body = server.ask("POST", "/v1/predict", {"texts": ["red lamp"]}, {"x-request-id": "mine"})
-        expected = answer(served, [Ask(["red lamp"])])[0]
+        expected = answer(served, [PredictRequest(texts=["red lamp"])])[0]
         assert isinstance(expected, bytes)
         assert (status, body) == (200, json.loads(expected))
         assert server.end() == 0
@@ -396,6 +397,15 @@ def test_the_terminal_asks_a_server_and_a_folder_alike(folder: Path) -> None:
         assert json.loads(remote.stdout)["scores"] == pytest.approx(json.loads(local.stdout)["scores"])
         shown = command("ask", address, "red lamp", "--k", "2", environment=given).stdout.splitlines()
         assert [line.split()[0] for line in shown] == ["1", "2"]
+        explain = ("red lamp", "--explain", "red lamp")
+        told = command("ask", address, *explain, environment=given).stdout
+        assert told == command("ask", str(folder), *explain).stdout
+        assert told.startswith("red lamp: ")
+        unknown = command("ask", str(folder), "red lamp", "--explain", "7")
+        assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
+        assert "'7' is not a label of this model" in unknown.stderr
+        refused = command("ask", address, "red lamp", "--explain", "7", environment=given)
+        assert (refused.returncode, "7 is not a label of this model" in refused.stderr) == (2, True)
         denied = command("ask", address, "red lamp")
         assert denied.returncode == 2
         assert "401: a token is needed" in denied.stderr

@@ -14,9 +14,9 @@ from xmach.config import MachConfig
 from xmach.data import Dataset
 from xmach.features import fit_scaler
 from xmach.models import NetworkModel
+from xmach.models.pages import READ_AROUND, FirstLayers, Region
 from xmach.predictor import Predictor
 from xmach.store import ModelStore
-from xmach.store.pages import READ_AROUND, FirstLayers, Region
 from xmach.training.job import plan_training
 from xmach.types import FloatArray, SparseRows
 

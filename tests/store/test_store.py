@@ -32,7 +32,7 @@ from xmach.executors import LocalExecutor
 from xmach.features import fit_scaler
 from xmach.files import remove_abandoned
 from xmach.store import ModelStore, replacing, tensors
-from xmach.store.names import StoredNames, write_names
+from xmach.store.names import read_names, write_names
 from xmach.store.tensors import write_tensors
 from xmach.training.job import Job, plan_training
 from xmach.training.run import train
@@ -142,7 +142,7 @@ def test_counts_of_another_number_of_labels_are_refused(model: Path) -> None:
 @pytest.mark.parametrize("names", [["a", "b", "c"], np.array([5, 6, 7], np.int32), np.array([0.5, 1.5, 2.5])])
 def test_names_are_read_where_they_lie(tmp_path: Path, names: Any) -> None:
     write_names(tmp_path / "labels.arrow", names)
-    stored, ids = StoredNames(tmp_path / "labels.arrow"), np.array([[2, 0], [1, -1]])
+    stored, ids = read_names(tmp_path / "labels.arrow"), np.array([[2, 0], [1, -1]])
     expected = np.array(names, object if isinstance(names, list) else None)[ids]
     assert stored[ids].dtype == expected.dtype
     assert stored[ids].tolist() == expected.tolist()

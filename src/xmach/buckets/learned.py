@@ -17,13 +17,17 @@ from xmach.types import AnyArray, FloatArray, IntArray
 WIDTH = 64  # numbers of a label's point: one bit each of a 64-bit draw a feature
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LearnedBuckets:
     """R ways of K labels into B buckets, answering as `UniversalHashes` does; some are tables."""
 
     hashes: UniversalHashes  # of all R; they answer where there is no table
     tables: Mapping[int, AnyArray]  # by repetition: (K,) buckets
     digests: Mapping[int, str] = field(default_factory=dict)  # SHA-256 of the tables, as far as it is known already
+
+    def __repr__(self) -> str:
+        sizes = f"{self.n_labels:,} labels into {self.n_buckets:,} buckets"
+        return f"<LearnedBuckets: {sizes}, {len(self.tables)} of {self.n_repetitions} repetitions by a table>"
 
     def __post_init__(self) -> None:
         for r, table in self.tables.items():

@@ -49,7 +49,7 @@ def next_prime(number: int) -> int:
     return number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UniversalHashes:
     """R independent hashes of labels 0..K-1 into B buckets; `h_r(x) = ((a[r] x + b[r]) mod p) mod B`."""
 
@@ -58,6 +58,10 @@ class UniversalHashes:
     prime: int
     a: tuple[int, ...]  # each in [1, p)
     b: tuple[int, ...]  # each in [0, p)
+
+    def __repr__(self) -> str:
+        sizes = f"{self.n_labels:,} labels into {self.n_buckets:,} buckets"
+        return f"<UniversalHashes: {self.n_repetitions} hashes of {sizes}, prime={self.prime}>"
 
     @classmethod
     def draw(

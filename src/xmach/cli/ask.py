@@ -1,17 +1,21 @@
-"""`xmach ask`: the best labels of one query, from a model folder or a server, on the terminal."""
+"""`xmach ask`: the best labels of one query, or why one has its score, from a model folder or a server."""
 
 from __future__ import annotations
 
 import json
 import urllib.error
 import urllib.request
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from xmach.cli.arguments import EstimatorOption, JsonOption, NoVerifyOption
 from xmach.errors import InputError
+
+if TYPE_CHECKING:
+    from xmach.predictor import Predictor
 
 _SECONDS = 30
 
@@ -24,51 +28,98 @@ def ask(
     token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A server's token.", show_default="$XMACH_TOKEN")
     ] = None,
+    explain: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="Explain this label's score instead of ranking labels.")
+    ] = None,
     no_verify: NoVerifyOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the best labels of a query, best first."""
+    """Print the best labels of a query, best first; or with --explain, why one label has its score."""
     name = None if estimator == "auto" else estimator
     if model.startswith(("http://", "https://")):
-        result = _from_server(model, query, k, name, token_file)
+        server = _Server(model, token_file)
+        result = server.top_k(query, k, name) if explain is None else server.explain(query, explain, name)
     else:
-        result = _from_folder(Path(model), query, k, name, not no_verify)
+        predictor = _text_predictor(Path(model), not no_verify)
+        if explain is None:
+            best = predictor.top_k([query], k, estimator=name)
+            result = {"labels": best.labels[0].tolist(), "scores": best.scores[0].tolist()}
+        else:
+            result = asdict(predictor.explain(query, _label(predictor, explain), estimator=name))
     if as_json:
         typer.echo(json.dumps(result, ensure_ascii=False))
-        return
-    for rank, (label, score) in enumerate(zip(result["labels"], result["scores"], strict=True), 1):
-        typer.echo(f"{rank:4}  {score:10.4g}  {label}")
+    elif explain is not None:
+        from xmach.decoding import Explanation
+
+        typer.echo(str(Explanation.from_dict(result)))
+    else:
+        for rank, (label, score) in enumerate(zip(result["labels"], result["scores"], strict=True), 1):
+            typer.echo(f"{rank:4}  {score:10.4g}  {label}")
 
 
-def _from_folder(folder: Path, query: str, k: int, estimator: str | None, verify: bool) -> dict[str, Any]:
+def _text_predictor(folder: Path, verify: bool) -> Predictor:
     from xmach.store import load
 
     predictor = load(folder, verify=verify)
     if predictor.text is None:
         raise InputError(f"{folder}: this model was not trained on texts; answer a file of rows with xmach predict")
-    best = predictor.top_k([query], k, estimator=estimator)
-    return {"labels": best.labels[0].tolist(), "scores": best.scores[0].tolist()}
+    return predictor
 
 
-def _from_server(url: str, query: str, k: int, estimator: str | None, token_file: Path | None) -> dict[str, Any]:
-    from xmach.serving.settings import read_token
+def _label(predictor: Predictor, spelling: str) -> Any:
+    """The label that is spelled so: a name, which may be a number, or an id if labels have no names."""
+    import numpy as np
 
-    headers = {"content-type": "application/json"}
-    token = read_token(token_file)
-    if token is not None:
-        headers["authorization"] = f"Bearer {token}"
-    body = {"texts": [query], "k": k} | ({} if estimator is None else {"estimator": estimator})
-    request = urllib.request.Request(f"{url.rstrip('/')}/v1/predict", json.dumps(body).encode(), headers)
-    try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as response:
-            answer: dict[str, Any] = json.load(response)
-    except urllib.error.HTTPError as error:
-        raise InputError(f"{url}: {error.code}: {_message(error)}") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise InputError(f"{url}: no answer ({reason}); is xmach serve running there?") from None
-    result: dict[str, Any] = answer["results"][0]
-    return result
+    from xmach.cli.reading import written
+    from xmach.data.labels.name_index import NameIndex
+
+    if predictor.label_names is None:
+        return int(spelling) if spelling.isdecimal() else spelling
+    found = NameIndex(predictor.label_names, written).find([spelling])
+    if spelling not in found:
+        raise InputError(f"--explain: {spelling!r} is not a label of this model")
+    return predictor.label_names[np.array([found[spelling]])].tolist()[0]
+
+
+class _Server:
+    """A server's answers."""
+
+    def __init__(self, url: str, token_file: Path | None) -> None:
+        from xmach.serving.settings import read_token
+
+        self._url, token = url, read_token(token_file)
+        self._headers = {"content-type": "application/json"}
+        if token is not None:
+            self._headers["authorization"] = f"Bearer {token}"
+
+    def top_k(self, query: str, k: int, estimator: str | None) -> dict[str, Any]:
+        """The best labels and their scores."""
+        result: dict[str, Any] = self._post("predict", {"texts": [query], "k": k}, estimator)["results"][0]
+        return result
+
+    def explain(self, query: str, label: str, estimator: str | None) -> dict[str, Any]:
+        """Why a label has its score; a label that is not a name may be a number."""
+        try:
+            result = self._post("explain", {"text": query, "label": label}, estimator)
+        except InputError:
+            if not label.isdecimal():
+                raise
+            result = self._post("explain", {"text": query, "label": int(label)}, estimator)
+        del result["model"]
+        return result
+
+    def _post(self, path: str, body: dict[str, Any], estimator: str | None) -> dict[str, Any]:
+        url, body = self._url, body | ({} if estimator is None else {"estimator": estimator})
+        request = urllib.request.Request(f"{url.rstrip('/')}/v1/{path}", json.dumps(body).encode(), self._headers)
+        try:
+            with urllib.request.urlopen(request, timeout=_SECONDS) as response:
+                answer: dict[str, Any] = json.load(response)
+                return answer
+        except urllib.error.HTTPError as error:
+            raise InputError(f"{url}: {error.code}: {_message(error)}") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise InputError(f"{url}: no answer ({reason}); is xmach serve running there?") from None
 
 
 def _message(error: urllib.error.HTTPError) -> str:

@@ -57,7 +57,11 @@ def predict(
     data = read(file, request, ExpectedSchema.of_model(ModelStore(model), with_labels=False), with_labels=False)
     name = None if estimator == "auto" else estimator
     # made ready once for all rows
-    among = None if candidates is None else predictor.decoder.among(read_candidates(candidates, predictor), data.n_rows)
+    prepared = (
+        None
+        if candidates is None
+        else predictor.decoder.prepare_candidates(read_candidates(candidates, predictor), data.n_rows)
+    )
     expected = ModelStore(model).plan().hashes.n_repetitions
     if len(predictor.models) < expected:
         say(f"{len(predictor.models)} of {expected} repetitions answer: the model is partial")
@@ -65,7 +69,7 @@ def predict(
         for start, stop in row_batches(data.n_rows, _ROWS):
             rows = slice_rows(data.features, start, stop)
             which = range(start, stop) if data.row_numbers is None else data.row_numbers[start:stop]
-            best = predictor.top_k(rows, k, estimator=name, include_unseen=include_unseen, candidates=among)
+            best = predictor.top_k(rows, k, estimator=name, include_unseen=include_unseen, candidates=prepared)
             answers.write(which, best)
             data.let_go()
             meter.update(stop, data.n_rows)

@@ -21,12 +21,12 @@ from xmach.data.options import Columns
 from xmach.data.read.lines import file_errors
 from xmach.errors import DataFileError, InputError
 from xmach.files import atomic_folder
-from xmach.types import AnyArray, FloatArray, IntArray, Rows, SparseRows, slice_rows, take_rows
+from xmach.types import AnyArray, FloatArray, IntArray, Rows, SparseRows, shortened, slice_rows, take_rows
 
 _HASH_BLOCK = 1 << 20  # array elements hashed at a time, so that a memory-mapped array is never copied whole
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """n rows of d features with their labels among K; every array may be memory-mapped."""
 
@@ -39,6 +39,13 @@ class Dataset:
     stored_fingerprint: str | None = field(default=None, repr=False)
     columns: Columns | None = None  # of the table that it was read from
     row_numbers: IntArray | None = None  # (n,) which of the file's rows are left, from 0; None: all up to the last
+
+    def __repr__(self) -> str:
+        form = "sparse" if isinstance(self.features, SparseRows) else "dense"
+        where = "" if self.folder is None else f", in {shortened(str(self.folder), 80)}"
+        return (
+            f"<Dataset: {self.n_rows:,} {form} rows of {self.n_features:,} features, {self.n_labels:,} labels{where}>"
+        )
 
     def __post_init__(self) -> None:
         n_rows = self.features.shape[0]

@@ -3,5 +3,6 @@
 from xmach.config import ESTIMATORS
 from xmach.decoding.candidates import Candidates
 from xmach.decoding.decoder import Decoder, decode
+from xmach.decoding.explanation import Explanation
 
-__all__ = ["ESTIMATORS", "Candidates", "Decoder", "decode"]
+__all__ = ["ESTIMATORS", "Candidates", "Decoder", "Explanation", "decode"]

@@ -1,6 +1,7 @@
-"""Candidates: the best of some labels only, as the full ranking has them once all others are left out of it.
+"""Candidates: rank only some of the labels.
 
-Seen labels first, then by falling score, then by rising id: what is left of a ranking keeps its order and its bits.
+The result is the full ranking without the other labels, bit for bit: seen labels first, then by descending score, then
+by ascending id.
 """
 
 from __future__ import annotations
@@ -24,37 +25,37 @@ from xmach.types import BoolArray, FloatArray, IntArray, TopK
 if TYPE_CHECKING:
     from xmach.decoding.decoder import Decoder
 
-# Ids for all rows; ids for each row; or either of them made ready by `Decoder.among`.
-Candidates: TypeAlias = "npt.ArrayLike | Sequence[npt.ArrayLike] | Among"
+# Ids for all rows; a list of ids for each row; or either of them from `Decoder.prepare_candidates`.
+Candidates: TypeAlias = "npt.ArrayLike | Sequence[npt.ArrayLike] | PreparedCandidates"
 Found: TypeAlias = tuple[TopK, Statistics]
 
 
-class Among(Protocol):
-    """Candidates made ready: they can be asked for batch after batch at no further cost."""
+class PreparedCandidates(Protocol):
+    """Candidates prepared once and used for every batch."""
 
     @property
-    def most(self) -> int:
-        """The most answers that a row can have."""
+    def max_answers(self) -> int:
+        """The largest number of answers a row can have."""
 
-    def slice(self, start: int, stop: int) -> Among:
-        """Those of rows start..stop-1."""
+    def slice(self, start: int, stop: int) -> PreparedCandidates:
+        """The candidates of rows start..stop-1."""
 
     def search_top_k(self, sketch: FloatArray, k: int, options: dict[str, Any]) -> Found:
-        """As `Decoder.search_top_k`, in min(k, most) columns."""
+        """Like `Decoder.search_top_k`, with min(k, max_answers) columns."""
 
 
-class Few(NamedTuple):
-    """A small part of all labels, the same for every row: a decoder of their signatures alone."""
+class CandidateTable(NamedTuple):
+    """A small part of the labels, the same for every row: a decoder over a table of their signatures."""
 
-    decoder: Decoder  # its labels are places in `ids`: at equal scores the smaller place is the smaller id
+    decoder: Decoder  # its labels are positions in `ids`, so ties still go to the smaller id
     ids: IntArray  # (m,) ascending
 
     @property
-    def most(self) -> int:
+    def max_answers(self) -> int:
         """m."""
         return len(self.ids)
 
-    def slice(self, start: int, stop: int) -> Few:
+    def slice(self, start: int, stop: int) -> CandidateTable:
         """The same for all rows."""
         return self
 
@@ -66,15 +67,15 @@ class Few(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Many:
-    """A large part of all labels, the same for every row: the whole index, with the others masked."""
+class CandidateMask:
+    """A large part of the labels, the same for every row: the whole index, with the other labels masked."""
 
     decoder: Decoder
     mask: BoolArray  # (K,) which labels are candidates
-    seen: BoolArray  # (K,) those of them with a training row; the same array where all have one
+    seen: BoolArray  # (K,) the candidates with a training row; the same array if all have one
 
     @cached_property
-    def most(self) -> int:
+    def max_answers(self) -> int:
         """m."""
         return int(np.count_nonzero(self.mask))
 
@@ -94,13 +95,14 @@ class Many:
     def _n_seen(self) -> int:
         return int(np.count_nonzero(self.seen))
 
-    def slice(self, start: int, stop: int) -> Many:
+    def slice(self, start: int, stop: int) -> CandidateMask:
         """The same for all rows."""
         return self
 
     def search_top_k(self, sketch: FloatArray, k: int, options: dict[str, Any]) -> Found:
-        """Seen candidates first; the others where those are fewer than k."""
-        k, masked = min(k, self.most), options | {"include_unseen": False}  # to include them would lift the mask
+        """Seen candidates first, then unseen ones if the seen ones are fewer than k."""
+        k = min(k, self.max_answers)
+        masked = options | {"include_unseen": False}  # including unseen labels would lift the mask
         if options["include_unseen"]:
             return self._every.search_top_k(sketch, k, **masked)
         first = min(k, self._n_seen)
@@ -113,46 +115,46 @@ class Many:
         return TopK(ids, scores, ids), Statistics(lists, touched, scored, scanned > 0)
 
 
-class Each(NamedTuple):
-    """Labels of its own for every row; few, as those that a query's users saw."""
+class CandidatesPerRow(NamedTuple):
+    """Different candidates for every row: a short list each."""
 
     decoder: Decoder
     indptr: IntArray  # (n + 1,)
     ids: IntArray  # ascending within a row
-    most: int  # those of the longest row, also of a slice: all batches of a call are as wide
+    max_answers: int  # of the longest row, also in a slice: all batches of a call have the same width
 
     @classmethod
-    def of(cls, decoder: Decoder, candidates: Any, n_labels: int) -> Each:
-        """From the ids of each row; a row may have none, but not all of them."""
+    def of(cls, decoder: Decoder, candidates: Any, n_labels: int) -> CandidatesPerRow:
+        """Build from the ids of each row. A row may have no candidates, but not every row."""
         rows = [checked_ids(row, n_labels, f"candidates of row {i}") for i, row in enumerate(candidates)]
         lengths = np.array([len(row) for row in rows], np.int64)
         if not lengths.any():
             raise InputError("no row has a candidate: there is no label to rank")
         return cls(decoder, np.append(0, np.cumsum(lengths)), np.concatenate(rows), int(lengths.max()))
 
-    def checked(self, n_rows: int) -> Each:
-        """These, if they are those of so many rows."""
+    def checked(self, n_rows: int) -> CandidatesPerRow:
+        """Return self. Raise `InputError` if these are not the candidates of `n_rows` rows."""
         if n_rows != len(self.indptr) - 1:
             raise InputError(f"there are candidates for {len(self.indptr) - 1} rows but {n_rows} rows to answer")
         return self
 
-    def slice(self, start: int, stop: int) -> Each:
-        """Those of some rows."""
+    def slice(self, start: int, stop: int) -> CandidatesPerRow:
+        """The candidates of rows start..stop-1."""
         first, last = self.indptr[start], self.indptr[stop]
         return self._replace(indptr=self.indptr[start : stop + 1] - first, ids=self.ids[first:last])
 
     def search_top_k(self, sketch: FloatArray, k: int, options: dict[str, Any]) -> Found:
-        """The k best of each row's own; where it has fewer, ids are -1 and scores -inf."""
-        return self.decoder.rank_each(sketch, self.indptr, self.ids, min(k, self.most), options)
+        """The k best candidates of each row. If a row has fewer, the remaining ids are -1 and scores -inf."""
+        return self.decoder.rank_per_row(sketch, self.indptr, self.ids, min(k, self.max_answers), options)
 
 
 def sub_index(index: Index, ids: IntArray) -> Index:
-    """The index of some labels, numbered anew: their signatures as a table, posting lists when first searched."""
+    """The index of some labels, renumbered from 0: a table of signatures; posting lists are built on first search."""
     signatures = np.empty((len(ids), len(index.a)), index.signatures.dtype)
     gather_signatures(index, ids, signatures)
     none = len(index.a), 0
     lists, offsets = np.empty(none, np.int32), np.empty(none, np.int64)
-    # no hash: it knows labels by their old numbers
+    # no hash: it applies to the original ids
     return index._replace(n_labels=len(ids), prime=0, signatures=signatures, offsets=offsets, labels=lists)
 
 
@@ -164,7 +166,7 @@ def rank_pairs(
     score_pairs(cells, index, indptr, ids, merge, scores)
     rows = np.repeat(np.arange(len(cells)), np.diff(indptr))
     unseen = ~seen.mask[ids] if len(seen.mask) else np.zeros(len(ids), np.bool_)
-    order = np.lexsort((ids, -scores, unseen, rows))  # the last key comes first: rows stay where they are
+    order = np.lexsort((ids, -scores, unseen, rows))  # lexsort sorts by its last key first: rows keep their order
     places = np.arange(len(ids)) - indptr[rows]
     kept = places < k
     best_scores = np.full((len(cells), k), -np.inf, np.float32)
@@ -175,14 +177,14 @@ def rank_pairs(
 
 
 def checked_ids(candidates: Any, n_labels: int, what: str = "candidates") -> IntArray:
-    """Ids ascending, each once; anything but ids of labels is refused."""
+    """Return ids ascending and without repeats. Raise `InputError` if they are not label ids."""
     if getattr(candidates, "dtype", None) == np.bool_:
         raise InputError(f"{what} must be ids, got truth values: give numpy.flatnonzero(mask)")
     ids = whole_numbers(list(candidates) if isinstance(candidates, Set) else candidates, what)
     if ids.ndim != 1:
         shape = f"an array of shape {ids.shape}"
         raise InputError(f"{what} must be ids in one dimension, or a list of such arrays, one a row; got {shape}")
-    if not bool((ids[1:] > ids[:-1]).all()):  # a million ids in order are checked in a millisecond
+    if not bool((ids[1:] > ids[:-1]).all()):  # checking a million sorted ids takes a millisecond
         ids = np.sort(ids)
         ids = ids[np.append(True, ids[1:] != ids[:-1])]
     if len(ids) and (ids[0] < 0 or ids[-1] >= n_labels):
@@ -190,8 +192,8 @@ def checked_ids(candidates: Any, n_labels: int, what: str = "candidates") -> Int
     return ids
 
 
-def is_each(candidates: Any) -> bool:
-    """Whether candidates are given row by row: a list of lists or arrays."""
+def is_per_row(candidates: Any) -> bool:
+    """Whether candidates are given for each row: a list of lists or arrays."""
     return (
         isinstance(candidates, list | tuple)
         and len(candidates) > 0

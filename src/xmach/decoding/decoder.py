@@ -23,17 +23,17 @@ from xmach.buckets import (
     table_index,
 )
 from xmach.decoding.candidates import (
-    Among,
+    CandidateMask,
     Candidates,
-    Each,
-    Few,
-    Many,
+    CandidatesPerRow,
+    CandidateTable,
+    PreparedCandidates,
     checked_ids,
-    is_each,
+    is_per_row,
     rank_pairs,
     sub_index,
 )
-from xmach.decoding.estimators import RULES, as_probabilities, prepare_cells, rule_of
+from xmach.decoding.estimators import RULES, Rule, as_probabilities, prepare_cells, rule_of
 from xmach.decoding.exact import Seen, scan, signature_blocks
 from xmach.decoding.pruned import PrunedSearch, Statistics
 from xmach.errors import InputError, ParameterError
@@ -103,6 +103,11 @@ class Decoder:
         fill_tables(hashes, tables, usable_cores())
         return stored(hashes, tables)
 
+    def __repr__(self) -> str:
+        sizes = f"{self.n_labels:,} labels, {len(self._index.a)} repetitions of {self._index.n_buckets:,} buckets"
+        how = f"estimator={self.estimator!r}, search={self.search!r}, index={self.index!r}"
+        return f"<Decoder: {sizes}, {how}>"
+
     @property
     def n_labels(self) -> int:
         """K."""
@@ -162,11 +167,10 @@ class Decoder:
         if candidates is not None:
             options: dict[str, Any] = {"estimator": estimator, "probabilities": probabilities}
             options |= {"include_unseen": include_unseen, "threads": threads}
-            return self.among(candidates, len(sketch)).search_top_k(sketch, check_k(k), options)
+            return self.prepare_candidates(candidates, len(sketch)).search_top_k(sketch, check_k(k), options)
         name = self.estimator if estimator is None else estimator
         rule, k = rule_of(name), min(check_k(k), self.n_labels)
-        checked = self._checked(sketch)
-        cells = prepare_cells(checked, rule)
+        cells = self._cells(sketch, rule)
         seen = Seen.of(None) if include_unseen else self._seen
         pruned = self._pruned if rule.merge == MEAN and self._prunes(k) else None
 
@@ -184,16 +188,17 @@ class Decoder:
                 parts = list(pool.map(part, row_batches(len(cells), -(-len(cells) // workers))))
         scores, ids = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
         if probabilities:
-            scores = as_probabilities(scores, name, self._collision_of(checked))
+            scores = as_probabilities(scores, name, self._collision_of(cells))
         return TopK(ids, scores, ids), Statistics.joined([part[2] for part in parts])
 
-    def among(self, candidates: Candidates, n_rows: int) -> Among:
-        """Candidates made ready for this decoder's `top_k`; once is enough for all batches of the `n_rows`."""
-        if isinstance(candidates, Few | Many):
+    def prepare_candidates(self, candidates: Candidates, n_rows: int) -> PreparedCandidates:
+        """Prepare candidates for `top_k`, once for all batches of the `n_rows` rows."""
+        if isinstance(candidates, CandidateTable | CandidateMask):
             return candidates
-        if isinstance(candidates, Each) or is_each(candidates):
-            each = candidates if isinstance(candidates, Each) else Each.of(self, candidates, self.n_labels)
-            return each.checked(n_rows)
+        if is_per_row(candidates):
+            candidates = CandidatesPerRow.of(self, candidates, self.n_labels)
+        if isinstance(candidates, CandidatesPerRow):
+            return candidates.checked(n_rows)
         ids = checked_ids(candidates, self.n_labels)
         if not len(ids):
             raise InputError("candidates are empty: there is no label to rank")
@@ -201,11 +206,11 @@ class Decoder:
         if len(ids) * _MANY >= self.n_labels:
             mask = np.zeros(self.n_labels, np.bool_)
             mask[ids] = True
-            return Many(self, mask, mask & seen if len(seen) else mask)
+            return CandidateMask(self, mask, mask & seen if len(seen) else mask)
         search = "exact" if self.search == "auto" and n_rows < _MANY_ROWS else self.search
         index = sub_index(self._index, ids)
         hashes = index.signatures if self._hashes is None else self._hashes
-        return Few(Decoder(hashes, self.estimator, search, index, seen[ids] if len(seen) else None), ids)
+        return CandidateTable(Decoder(hashes, self.estimator, search, index, seen[ids] if len(seen) else None), ids)
 
     def limited_to(self, mask: BoolArray) -> Decoder:
         """This decoder with all labels but those of the mask (K,) ranked last, as if those alone had been seen."""
@@ -213,16 +218,17 @@ class Decoder:
         other._seen = Seen.of(mask)
         return other
 
-    def rank_each(
+    def rank_per_row(
         self, sketch: FloatArray, indptr: IntArray, ids: IntArray, k: int, options: dict[str, Any]
     ) -> tuple[TopK, Statistics]:
         """The k best of each row's own candidates, ids[indptr[i]:indptr[i + 1]]."""
         name = self.estimator if options["estimator"] is None else options["estimator"]
-        rule, checked = rule_of(name), self._checked(sketch)
+        rule = rule_of(name)
+        cells = self._cells(sketch, rule)
         seen = Seen.of(None) if options["include_unseen"] else self._seen
-        scores, best = rank_pairs(prepare_cells(checked, rule), self._index, indptr, ids, seen, rule.merge, k)
+        scores, best = rank_pairs(cells, self._index, indptr, ids, seen, rule.merge, k)
         if options["probabilities"]:
-            scores = as_probabilities(scores, name, self._collision_of(checked))
+            scores = as_probabilities(scores, name, self._collision_of(cells))
             scores[best < 0] = -np.inf
         lengths = np.diff(indptr)
         statistics = Statistics.of_scan(len(best), 0)._replace(touched=lengths, scored=lengths)
@@ -231,18 +237,18 @@ class Decoder:
     def scores(self, sketch: FloatArray, estimator: str | None = None, probabilities: bool = False) -> FloatArray:
         """The (n, K) scores of all labels: for few labels, or few rows."""
         name = self.estimator if estimator is None else estimator
-        checked = self._checked(sketch)
-        cells = prepare_cells(checked, rule_of(name))
+        cells = self._cells(sketch, rule_of(name))
         out = np.empty((len(cells), self.n_labels), np.float32)
         for start, signatures in signature_blocks(self._index):
             score_labels(cells, signatures, RULES[name].merge, out[:, start : start + len(signatures)])
-        return as_probabilities(out, name, self._collision_of(checked)) if probabilities else out
+        return as_probabilities(out, name, self._collision_of(cells)) if probabilities else out
 
     def _collision_of(self, sketch: FloatArray) -> float:
         """The hashes' collision probability; 1/B for a table of buckets that no known hash gave."""
         return 1.0 / sketch.shape[2] if self._hashes is None else self._hashes.collision_probability
 
-    def _checked(self, sketch: FloatArray) -> FloatArray:
+    def _cells(self, sketch: FloatArray, rule: Rule) -> FloatArray:
+        """The cells that the kernels merge, (n, R, B). Raise `InputError` if the sketch does not fit the index."""
         cells = np.ascontiguousarray(sketch, dtype=np.float32)
         n_repetitions, n_buckets = len(self._index.a), self._index.n_buckets
         if cells.ndim != 3 or cells.shape[1] != n_repetitions or cells.shape[2] < n_buckets:
@@ -253,7 +259,7 @@ class Decoder:
         if not np.isfinite(cells).all():
             i, r, b = (int(place[0]) for place in np.nonzero(~np.isfinite(cells)))
             raise InputError(f"bucket probabilities must be finite, got {cells[i, r, b]} at row {i}, ({r}, {b})")
-        return cells
+        return prepare_cells(cells, rule)
 
 
 def decode(

@@ -16,17 +16,15 @@ from xmach.config import DEFAULTS
 from xmach.data import Dataset
 from xmach.data.arrays import as_rows, check_numbers, check_structure
 from xmach.data.labels.targets import Targets, encode_targets
-from xmach.decoding import Candidates
-from xmach.errors import InputError, NotEnoughMemory, ParameterError
+from xmach.decoding import Candidates, Explanation
+from xmach.errors import InputError, ParameterError
 from xmach.estimator.fitting import dataset_of, is_text, ready_text, split_rows, stored_names, with_columns
 from xmach.estimator.settings import config_of, parameter_docs, workers_of
 from xmach.metrics import precision_at_k
 from xmach.predictor import Predictor, text_rows
-from xmach.store import replacing
+from xmach.store import ModelStore, load, replacing
 from xmach.training import fit
-from xmach.types import DoubleArray, FloatArray, Rows, TextRows, TopK
-
-_DENSE_CELLS = 2**27  # the most entries that `predict_proba` gives: 1 GiB of float64
+from xmach.types import AnyArray, DoubleArray, FloatArray, IntArray, Rows, TextRows, TopK
 
 
 class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -145,18 +143,16 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         probabilities: bool = False,
         include_unseen: bool = False,
         candidates: Candidates | None = None,
+        threads: int | None = None,
     ) -> TopK:
         """The k best labels of each row: `.labels`, `.scores` and `.ids`, each (n, k).
 
-        `estimator`: another than the model's own. `probabilities`: scores as estimates of the probability, for `mean`
-        the unbiased one. `include_unseen`: labels without a training row compete with the others, instead of last.
-        `candidates`: the best of these ids only (places in `classes_`), an array for all rows or a list of arrays, one
-        a row; as in the full ranking without the others. Where a row has fewer than k, ids are -1 and
-        labels None.
+        See `Predictor.top_k` for the options. `candidates`: rank only these labels, given as names (strings) or ids
+        (integers, positions in `classes_`): a list for all rows, or a list of lists, one per row.
         """
         predictor = self._fitted()
         options: dict[str, Any] = {"estimator": estimator, "probabilities": probabilities}
-        options |= {"include_unseen": include_unseen, "candidates": candidates}
+        options |= {"include_unseen": include_unseen, "candidates": candidates, "threads": threads}
         return predictor.top_k(self._rows(X, predictor.text), k, **options)
 
     def predict(self, X: Any) -> Any:
@@ -171,24 +167,25 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def predict_proba(self, X: Any) -> DoubleArray:
         """The (n, K) probabilities of all classes, each row normalised to 1; for many classes use `top_k`."""
         predictor = self._fitted()
-        rows = predictor.rows(self._rows(X, predictor.text))
-        cells = rows.shape[0] * predictor.n_labels
-        if cells > _DENSE_CELLS:
-            raise NotEnoughMemory(
-                f"predict_proba would give {rows.shape[0]} x {predictor.n_labels} numbers; "
-                f"use top_k(X, k), or at most {max(1, _DENSE_CELLS // predictor.n_labels)} rows at a time"
-            )
-        result = np.empty((rows.shape[0], predictor.n_labels))
-        for start, stop, sketch in predictor.sketches(rows):
-            scores = predictor.decoder.scores(sketch, probabilities=predictor.estimator == "mean").astype(np.float64)
-            if predictor.estimator == "log":
-                scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-            result[start:stop] = np.maximum(scores, 0.0)
-        result[:, predictor.label_counts.dense() == 0] = 0.0
-        totals = result.sum(axis=1, keepdims=True)
-        result[totals[:, 0] == 0.0] = 1.0
-        result /= result.sum(axis=1, keepdims=True)
-        return result
+        return predictor.predict_proba(self._rows(X, predictor.text))
+
+    def explain(self, x: Any, label: Any, *, estimator: str | None = None) -> Explanation:
+        """Why a label has its score for one text or row: buckets, labels that share them, and words.
+
+        See `Predictor.explain`.
+        """
+        return self._fitted().explain(x, label, estimator=estimator)
+
+    def ids_of(self, names: Sequence[Any] | AnyArray) -> IntArray:
+        """The ids of label names: their positions in `classes_`. Raise `InputError` if a name is not a class."""
+        return self._fitted().ids_of(names)
+
+    @property
+    def label_names(self) -> AnyArray:
+        """The (K,) label names by id: `classes_`."""
+        check_is_fitted(self, "classes_")
+        classes: AnyArray = self.classes_
+        return classes
 
     def bucket_probabilities(self, X: Any) -> FloatArray:
         """The sketch itself: the (n, R, B) bucket probabilities."""
@@ -209,6 +206,31 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             for r, (model, history) in enumerate(zip(predictor.models, self.history_, strict=True)):
                 store.put(r, model, history)
             store.finish(predictor.estimator, predictor.threshold, {})
+
+    @classmethod
+    def load(cls, folder: str | Path, *, verify: bool = True) -> MACHClassifier:
+        """The fitted classifier in a model folder, with the parameters of its plan; the weights are memory-mapped.
+
+        `predict` gives a sparse matrix for multilabel models: a folder does not record whether y was dense.
+        Raise `ModelCorrupt` if a checksum differs; `verify=False` skips this check.
+        """
+        store, predictor = ModelStore(Path(folder)), load(folder, verify=verify)
+        plan, text = store.plan(), predictor.text
+        known = vars(plan.settings) | {
+            "n_buckets": plan.hashes.n_buckets, "n_repetitions": plan.hashes.n_repetitions, "scaling": plan.scaling,
+            "features": text, "estimator": predictor.estimator, "random_state": plan.seed, "learner": plan.learner,
+            "bucketing": plan.bucketing,
+        }  # fmt: skip
+        model = cls(**{name: known[name] for name in cls._get_param_names() if name in known})
+        names = predictor.label_names
+        model.classes_ = np.arange(predictor.n_labels) if names is None else np.array(list(names))
+        model.history_ = [store.history(r) for r in range(plan.hashes.n_repetitions)]
+        model.predictor_, model._plan = predictor, plan
+        model._form = "sparse" if plan.multilabel else "classes"
+        model.n_features_in_ = predictor.n_features
+        if predictor.feature_names is not None:
+            model.feature_names_in_ = np.array(predictor.feature_names, object)
+        return model
 
     # --- at the door
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,69 +23,50 @@ class Encoded(NamedTuple):
 
 
 def encoded_blocks(texts: Sequence[str]) -> Iterator[Encoded]:
-    """The texts in order, some at a time; refuses what is no list of texts, with its row."""
+    """Encode the texts in order, about `_BLOCK` characters at a time. Raise `InputError` if one is not a string."""
     if isinstance(texts, str):
         raise InputError("texts must be a list of strings, got one string; put it in a list")
-    for start, stop in _bounds(texts):
-        yield _encoded(texts[start:stop], start)
+    try:
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    except TypeError:  # one has no length
+        check_texts(texts)
+        raise
+    totals, start = np.cumsum(lengths), 0
+    while start < len(texts):
+        done = totals[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(totals, done + _BLOCK, side="right")))
+        parts, sizes = list(texts[start:stop]), lengths[start:stop]  # sizes: bytes of each in UTF-8
+        try:
+            joined = "".join(parts)
+        except TypeError:
+            check_texts(parts, start)
+            raise
+        if not joined.isascii():
+            for row, text in enumerate(parts):
+                if not text.isascii():
+                    parts[row] = folded(text)
+                    sizes[row] = len(parts[row].encode("utf-8", "surrogatepass"))
+            joined = "".join(parts)
+        # Folded text has no ASCII capitals left, so the other texts can be lowered with it, all at once.
+        # Lone surrogates have an encoding, too: they are in no word, but may be between two.
+        data = np.frombuffer(joined.encode("utf-8", "surrogatepass").lower(), dtype=np.uint8)
+        largest = data.max(initial=0)
+        n_points = 0x80 if largest < 0x80 else 0x10000 if largest < 0xF0 else 0x110000
+        yield Encoded(data, np.cumsum(sizes), character_kinds(n_points))
+        start = stop
 
 
 def counted_rows(
-    texts: Sequence[str],
-    count: Callable[[Encoded], tuple[IntArray, Int32Array, FloatArray]],
-    n_features: int,
-    binary: bool,
+    blocks: Iterable[tuple[IntArray, Int32Array, FloatArray]], n_features: int, binary: bool
 ) -> SparseRows:
-    """The rows that `count` makes of blocks, as lengths, columns and counts; `binary`: 1 for every count."""
+    """Join blocks of row lengths, columns and counts. With `binary`, every count becomes 1."""
     lengths, indices, values = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
-    for block in encoded_blocks(texts):
-        row_lengths, columns, counts = count(block)
+    for row_lengths, columns, counts in blocks:
         lengths.append(row_lengths)
         indices.append(columns)
         values.append(np.ones_like(counts) if binary else counts)
     indptr = np.cumsum(np.concatenate(lengths))
     return SparseRows(indptr, np.concatenate(indices), np.concatenate(values), n_features)
-
-
-def _bounds(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """(start, stop) of texts that are hashed together: as many as have `_BLOCK` characters, or one."""
-    try:
-        totals = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
-    except TypeError:  # one has no length
-        check_texts(texts)
-        raise
-    start = 0
-    while start < len(texts):
-        done = totals[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(totals, done + _BLOCK, side="right")))
-        yield start, stop
-        start = stop
-
-
-def _encoded(texts: Sequence[str], first_row: int) -> Encoded:
-    try:
-        joined = "".join(texts)
-    except TypeError:
-        check_texts(texts, first_row)
-        raise
-    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-    if not joined.isascii():
-        parts = list(texts)
-        for row, text in enumerate(texts):
-            if not text.isascii():
-                parts[row] = folded(text)
-                sizes[row] = len(_utf8(parts[row]))
-        joined = "".join(parts)
-    # Folded text has no capital of ASCII's left, so that the others can be lowered with it, all at once.
-    data = np.frombuffer(_utf8(joined).lower(), dtype=np.uint8)
-    largest = data.max(initial=0)
-    n_points = 0x80 if largest < 0x80 else 0x10000 if largest < 0xF0 else 0x110000
-    return Encoded(data, np.cumsum(sizes), character_kinds(n_points))
-
-
-def _utf8(text: str) -> bytes:
-    """Lone surrogates have an encoding, too: they are in no word, but may be between two."""
-    return text.encode("utf-8", "surrogatepass")
 
 
 def check_texts(texts: Sequence[str], first_row: int = 0) -> None:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from xmach._kernels.text.hashing import hash_texts
 from xmach.errors import ParameterError
-from xmach.features.blocks import Encoded, counted_rows
-from xmach.types import AnyArray, FloatArray, Int32Array, IntArray, SparseRows
+from xmach.features.blocks import counted_rows, encoded_blocks
+from xmach.types import AnyArray, SparseRows
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,11 @@ class HashedText:
     binary: bool = False  # 1 for whatever occurs, instead of how often
 
     kind: ClassVar[str] = "hashed-text"
+
+    def __repr__(self) -> str:
+        """Only what differs from the defaults."""
+        changed = [each for each in fields(self) if each.repr and getattr(self, each.name) != each.default]
+        return f"HashedText({', '.join(f'{each.name}={getattr(self, each.name)!r}' for each in changed)})"
 
     def __post_init__(self) -> None:
         size = self.n_features
@@ -56,8 +61,6 @@ class HashedText:
 
     def transform(self, texts: Sequence[str]) -> SparseRows:
         """One row of counts, or of ones, a text; a text without words gives an empty row."""
-
-        def count(block: Encoded) -> tuple[IntArray, Int32Array, FloatArray]:
-            return hash_texts(*block, self.words, self.bigrams, self.trigrams, self.n_features)
-
-        return counted_rows(texts, count, self.n_features, self.binary)
+        wanted = self.words, self.bigrams, self.trigrams
+        blocks = (hash_texts(*block, *wanted, self.n_features) for block in encoded_blocks(texts))
+        return counted_rows(blocks, self.n_features, self.binary)

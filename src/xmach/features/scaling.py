@@ -19,13 +19,16 @@ _CHUNK = 65_536  # rows at a time while fitting, so that a memory map is never r
 _DENSE_ADVICE = "scaling 'tfidf' needs sparse rows of counts, got a dense array; use scaling='l2' or 'none'"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scaler:
     """A fitted scaling; a row scales to the same bits whatever batch it is in."""
 
     kind: Kind
     n_features: int
     idf: FloatArray | None = None  # (d,), for "tfidf" only
+
+    def __repr__(self) -> str:
+        return f"<Scaler {self.kind!r} of {self.n_features:,} features>"
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):

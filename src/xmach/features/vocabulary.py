@@ -13,10 +13,10 @@ import numpy as np
 from xmach._kernels.text.lookup import Slots, known_rows, make_slots
 from xmach._kernels.text.tokens import KIND_SHIFT, Kinds, token_keys
 from xmach.errors import InputError, ParameterError
-from xmach.features.blocks import Encoded, counted_rows
+from xmach.features.blocks import counted_rows, encoded_blocks
 from xmach.features.learning import HELD_TOKENS, VocabularyLearner
 from xmach.parameters import whole
-from xmach.types import AnyArray, FloatArray, Int32Array, IntArray, SparseRows
+from xmach.types import AnyArray, IntArray, SparseRows
 
 KINDS = ("words", "bigrams", "trigrams")
 _SETTINGS = ("n_features", *KINDS, "unknown", "binary")
@@ -41,6 +41,11 @@ class VocabularyText:
     slack: tuple[int, ...] = (0, 0, 0)  # by how much the counts of each kind may have been too low; 0: exact
 
     kind: ClassVar[str] = "vocabulary-text"
+
+    def __repr__(self) -> str:
+        """Only what differs from the defaults."""
+        changed = [each for each in fields(self) if each.repr and getattr(self, each.name) != each.default]
+        return f"VocabularyText({', '.join(f'{each.name}={getattr(self, each.name)!r}' for each in changed)})"
 
     def __post_init__(self) -> None:
         whole("n_features", self.n_features, 1, 2**31 - 1)
@@ -121,11 +126,8 @@ class VocabularyText:
     def transform(self, texts: Sequence[str]) -> SparseRows:
         """One row of counts, or of ones, a text; a text without words gives an empty row."""
         slots, wanted = self._slots, Kinds(*(size > 0 for size in self.sizes))
-
-        def count(block: Encoded) -> tuple[IntArray, Int32Array, FloatArray]:
-            return known_rows(*token_keys(*block, wanted), slots)
-
-        return counted_rows(texts, count, self.n_features, self.binary)
+        blocks = (known_rows(*token_keys(*block, wanted), slots) for block in encoded_blocks(texts))
+        return counted_rows(blocks, self.n_features, self.binary)
 
     @cached_property
     def _slots(self) -> Slots:

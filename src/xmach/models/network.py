@@ -29,10 +29,12 @@ def first_layer(rows: Rows, weights: FloatArray, bias: FloatArray, out: FloatArr
     return out
 
 
-def _next_layer(layer: FloatArray, weights: FloatArray, bias: FloatArray) -> FloatArray:
-    """layer @ weights + bias, (n, H): a kernel for a few rows, a matrix product for many."""
-    out = np.empty((len(layer), len(bias)), np.float32)
-    if len(layer) <= ROWS_ALIKE and weights.flags.c_contiguous:
+def _layer(layer: Rows, weights: FloatArray, bias: FloatArray) -> FloatArray:
+    """layer @ weights + bias, (n, H): a kernel for sparse rows and for a few dense ones, a matrix product for many."""
+    out = np.empty((layer.shape[0], len(bias)), np.float32)
+    if isinstance(layer, SparseRows):
+        sparse_forward(layer.indptr, layer.indices, layer.values, np.ascontiguousarray(weights), bias, out)
+    elif len(layer) <= ROWS_ALIKE and weights.flags.c_contiguous:
         dense_forward(np.ascontiguousarray(layer), weights, bias, out)
     else:
         np.matmul(layer, weights, out=out)
@@ -56,10 +58,7 @@ def sigmoid_in_place(logits: FloatArray) -> FloatArray:
     return logits
 
 
-ACTIVATIONS = {"softmax": softmax_in_place, "bce": sigmoid_in_place}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NetworkModel:
     """A trained network: weights[i] is (width of layer i, width of layer i + 1), biases[i] the latter."""
 
@@ -67,6 +66,10 @@ class NetworkModel:
     biases: tuple[FloatArray, ...]
     loss: Loss
     kind: str = "network"
+
+    def __repr__(self) -> str:
+        widths = [self.n_features, *(len(bias) for bias in self.biases)]
+        return f"<NetworkModel {'-'.join(map(str, widths))}, loss={self.loss!r}>"
 
     @property
     def n_features(self) -> int:
@@ -83,18 +86,19 @@ class NetworkModel:
         width = rows.shape[1]
         if width != self.n_features:
             raise InputError(f"the model was trained on {self.n_features} features, the rows have {width}")
-        if isinstance(rows, SparseRows):
-            layer = first_layer(rows, self.weights[0], self.biases[0])  # (n, H)
-        else:
-            layer = _next_layer(rows, self.weights[0], self.biases[0])
+        layer = _layer(rows, self.weights[0], self.biases[0])  # (n, H)
         for weights, bias in zip(self.weights[1:], self.biases[1:], strict=True):
             np.maximum(layer, 0.0, out=layer)
-            layer = _next_layer(layer, weights, bias)
+            layer = _layer(layer, weights, bias)
         return layer
 
     def probabilities(self, rows: Rows) -> FloatArray:
         """The (n, B) bucket probabilities: they sum to 1 with softmax, each is its own with binary cross-entropy."""
-        return ACTIVATIONS[self.loss](self.logits(rows))
+        outputs = self.logits(rows)
+        if self.loss == "bce":
+            return sigmoid_in_place(outputs)
+        softmax(outputs)
+        return outputs
 
     def arrays(self) -> dict[str, FloatArray]:
         """The weights and biases by name."""

@@ -1,112 +1,92 @@
-"""What is asked of a model, and the answers: several requests' inputs at a time.
+"""Requests answered by the predictor, several at a time, as JSON.
 
-Inputs go through the network in batches small enough that each gets the bits it would get alone, and are decoded
-together where they ask for the same thing: an answer does not depend on who else asks. All in one thread: the others
-are for whoever waits to be taken or refused, and for other workers.
+Inputs go to the predictor in batches small enough that each gets the bits it would get alone, so an answer does not
+depend on the other requests. Everything runs in one thread: the other cores are for accepting and rejecting requests,
+and for other workers.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from xmach.errors import InputError, XmachError
 from xmach.models.network import ROWS_ALIKE
+from xmach.predictor import Predictor
+from xmach.serving.messages import ExplainRequest, PredictRequest, RowMessage
 from xmach.serving.model import Served
-from xmach.types import FloatArray, IntArray, SparseRows, TopK, row_batches
+from xmach.types import IntArray, SparseRows, TopK, nine_digits, row_batches
 
-AT_A_TIME = min(16, ROWS_ALIKE)  # inputs; the predictor would take a second thread for more
-AGREES = 10  # a repetition agrees with a label whose bucket is among so many best ones
-
-
-@dataclass(frozen=True)
-class SparseInput:
-    """A row of features."""
-
-    indices: Sequence[int]
-    values: Sequence[float]
+_NO_TEXTS = "this model was not trained on texts: give rows of features ('rows') instead of 'texts'"
 
 
-@dataclass(frozen=True)
-class Ask:
-    """One request: texts or rows, and what is wanted of each."""
+class _Prepared(NamedTuple):
+    """A request with checked inputs, and labels as ids."""
 
-    texts: Sequence[str] = ()
-    rows: Sequence[SparseInput] = ()
-    k: int = 5
-    estimator: str | None = None
-    candidates: Sequence[Hashable] | None = None  # only these labels
-    exclude: Sequence[Hashable] = ()  # none of these
-    threshold: float | None = None  # the least score
-    probabilities: bool = False
-    explain: bool = False
-
-    def __len__(self) -> int:
-        return len(self.texts) + len(self.rows)
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """A request as the decoder knows it."""
-
-    first: int  # its first row in the batch
-    ask: Ask
-    k: int  # with those that will be left out
+    place: int  # among the requests
+    request: PredictRequest
+    inputs: Sequence[str | SparseRows]  # texts, or rows of one row each
+    k: int  # labels to ask for: enough to leave out the excluded ones
     candidates: IntArray | None
     exclude: IntArray
 
-    def key(self) -> tuple[Any, ...]:
-        """Equal for requests that are decoded together."""
-        among = None if self.candidates is None else self.candidates.tobytes()
-        return self.k, self.ask.estimator, self.ask.probabilities, among
+    def key(self) -> Hashable:
+        """Requests with equal keys are answered together."""
+        candidates = None if self.candidates is None else self.candidates.tobytes()
+        return self.request.rows is None, self.k, self.request.estimator, self.request.probabilities, candidates
 
 
-def answer(served: Served, asks: Sequence[Ask]) -> list[bytes | XmachError]:
+def answer(served: Served, requests: Sequence[PredictRequest | ExplainRequest]) -> list[bytes | XmachError]:
     """The body of each request's response, or what is wrong with it."""
-    done: list[bytes | XmachError] = [InputError("nothing was asked")] * len(asks)
-    texts, rows, wanted = list[str](), list[SparseRows](), dict[int, _Wanted]()
-    for i, ask in sorted(enumerate(asks), key=lambda each: not each[1].texts):  # texts first: they are hashed together
+    bodies: list[bytes | XmachError] = [InputError("nothing was asked")] * len(requests)
+    results: dict[int, list[dict[str, Any]]] = {}
+    groups: dict[Hashable, list[_Prepared]] = {}
+    for i, request in enumerate(requests):
         try:
-            want = _prepared(served, ask, len(texts) + sum(part.n_rows for part in rows))
-            if ask.texts:
-                _check_texts(served)
-                texts += ask.texts
-            else:
-                rows.append(as_rows(served, (), ask.rows))
-            wanted[i] = want
+            if isinstance(request, ExplainRequest):
+                bodies[i] = _explanation(served, request)
+                continue
+            prepared = _prepare(served.predictor, i, request)
         except XmachError as error:
-            done[i] = error
-    results: dict[int, list[dict[str, Any]]] = {i: [] for i in wanted}
-    together = joined([*([as_rows(served, texts, ())] if texts else []), *rows], served.predictor.n_features)
-    for start, stop in row_batches(together.n_rows, AT_A_TIME):
-        sketch = served.predictor.bucket_probabilities(together.slice(start, stop))
-        for i, found in _decoded(served, sketch, start, wanted):
-            results[i] += found
+            bodies[i] = error
+            continue
+        groups.setdefault(prepared.key(), []).append(prepared)
+        results[i] = []
+    for members in groups.values():
+        wanted = members[0].request
+        inputs = [(member, each) for member in members for each in member.inputs]
+        for start, stop in row_batches(len(inputs), ROWS_ALIKE):
+            given: Any = [each for _, each in inputs[start:stop]]
+            best = served.predictor.top_k(
+                given if wanted.rows is None else _stacked(given),
+                members[0].k,
+                estimator=wanted.estimator,
+                probabilities=wanted.probabilities,
+                candidates=members[0].candidates,
+                threads=1,
+            )
+            for row, (member, each) in enumerate(inputs[start:stop]):
+                results[member.place].append(_result(served.predictor, member, each, best, row))
     for i, found in results.items():
-        done[i] = json.dumps({"model": served.version, "results": found}, ensure_ascii=False).encode()
-    return done
+        bodies[i] = orjson.dumps({"model": served.version, "results": found})
+    return bodies
 
 
-def _check_texts(served: Served) -> None:
-    if served.predictor.text is None:
-        raise InputError("this model was not trained on texts: give rows of features ('rows') instead of 'texts'")
+def _prepare(predictor: Predictor, place: int, request: PredictRequest) -> _Prepared:
+    inputs: Sequence[str | SparseRows] = request.texts or ()
+    if request.rows is not None:
+        inputs = [_row(i, row, predictor.n_features) for i, row in enumerate(request.rows)]
+    elif predictor.text is None:
+        raise InputError(_NO_TEXTS)
+    exclude = np.unique(predictor.ids_of(request.exclude)) if request.exclude else np.empty(0, np.int64)
+    candidates = None if request.candidates is None else np.unique(predictor.ids_of(request.candidates))
+    return _Prepared(place, request, inputs, request.k + len(exclude), candidates, exclude)
 
 
-def as_rows(served: Served, texts: Sequence[str], rows: Sequence[SparseInput]) -> SparseRows:
-    """Inputs as rows of the model's width, not yet scaled."""
-    predictor = served.predictor
-    if texts:
-        _check_texts(served)
-        assert predictor.text is not None
-        return predictor.text.transform(list(texts))
-    return joined([_row(i, row, predictor.n_features) for i, row in enumerate(rows)], predictor.n_features)
-
-
-def _row(i: int, row: SparseInput, n_features: int) -> SparseRows:
+def _row(i: int, row: RowMessage, n_features: int) -> SparseRows:
     indices, values = np.array(row.indices, np.int64), np.array(row.values, np.float32)
     if len(indices) != len(values):
         raise InputError(f"row {i} has {len(indices)} indices and {len(values)} values: there must be as many")
@@ -121,91 +101,33 @@ def _row(i: int, row: SparseInput, n_features: int) -> SparseRows:
     return SparseRows(np.array([0, len(order)]), columns.astype(np.int32), values[order], n_features)
 
 
-def joined(parts: Sequence[SparseRows], n_columns: int) -> SparseRows:
-    """Rows below each other."""
-    lengths = [np.diff(part.indptr) for part in parts]
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.empty(0, np.int64), *lengths]))])
-    indices = np.concatenate([np.empty(0, np.int32), *(part.indices for part in parts)])
-    values = np.concatenate([np.empty(0, np.float32), *(part.values for part in parts)])
-    return SparseRows(indptr.astype(np.int64), indices.astype(np.int32), values.astype(np.float32), n_columns)
+def _stacked(rows: Sequence[SparseRows]) -> SparseRows:
+    """Rows of one row each, below each other."""
+    indptr = np.append(0, np.cumsum([row.nnz for row in rows], dtype=np.int64))
+    indices, values = np.concatenate([row.indices for row in rows]), np.concatenate([row.values for row in rows])
+    return SparseRows(indptr, indices, values, rows[0].n_columns)
 
 
-def _prepared(served: Served, ask: Ask, first: int) -> _Wanted:
-    exclude = np.unique(served.ids_of(ask.exclude)) if ask.exclude else np.empty(0, np.int64)
-    if ask.candidates is None:
-        return _Wanted(first, ask, ask.k + len(exclude), None, exclude)
-    candidates = np.setdiff1d(served.ids_of(ask.candidates), exclude)
-    return _Wanted(first, ask, ask.k, candidates, np.empty(0, np.int64))
+def _result(predictor: Predictor, wanted: _Prepared, given: str | SparseRows, best: TopK, row: int) -> dict[str, Any]:
+    """What one input is answered."""
+    request, labels, scores, ids = wanted.request, best.labels[row], best.scores[row], best.ids[row]
+    kept = (ids >= 0) & ~np.isin(ids, wanted.exclude)
+    if request.threshold is not None:
+        kept &= scores >= request.threshold
+    chosen = np.flatnonzero(kept)[: request.k]
+    result = {"labels": labels[chosen].tolist(), "scores": nine_digits(scores[chosen])}
+    if request.explain:
+        buckets, probabilities, ranks = predictor.evidence(given, ids[chosen])
+        result["evidence"] = [
+            {"buckets": buckets[i].tolist(), "probabilities": nine_digits(probabilities[i]), "ranks": ranks[i].tolist()}
+            for i in range(len(chosen))
+        ]
+    return result
 
 
-def _decoded(
-    served: Served, sketch: FloatArray, start: int, wanted: dict[int, _Wanted]
-) -> list[tuple[int, list[dict[str, Any]]]]:
-    """Results of the requests that have rows in (start, start + n), whose bucket probabilities these are."""
-    groups: dict[tuple[Any, ...], list[tuple[int, _Wanted, IntArray]]] = {}
-    for i, want in wanted.items():
-        first, last = max(want.first, start), min(want.first + len(want.ask), start + len(sketch))
-        if first < last:
-            groups.setdefault(want.key(), []).append((i, want, np.arange(first, last) - start))
-    found = []
-    for members in groups.values():
-        places, want = np.concatenate([rows for _, _, rows in members]), members[0][1]
-        best = _best(served, sketch[places], want)
-        best = best._replace(labels=served.predictor.names(best.ids))
-        done = 0
-        for i, each, rows in members:
-            part = slice(done, done + len(rows))
-            done += len(rows)
-            mine = TopK(best.labels[part], best.scores[part], best.ids[part])
-            found.append((i, _results(served, sketch[rows], mine, each)))
-    return found
-
-
-def _best(served: Served, sketch: FloatArray, want: _Wanted) -> TopK:
-    """The best labels of rows that ask for the same."""
-    if want.candidates is not None and not len(want.candidates):  # all of them are excluded
-        nothing = np.empty((len(sketch), 0), np.int64)
-        return TopK(nothing, np.empty((len(sketch), 0), np.float32), nothing)
-    return served.predictor.decoder.top_k(
-        sketch,
-        want.k,
-        estimator=want.ask.estimator,
-        probabilities=want.ask.probabilities,
-        threads=1,
-        candidates=want.candidates,
-    )
-
-
-def _results(served: Served, sketch: FloatArray, best: TopK, want: _Wanted) -> list[dict[str, Any]]:
-    results = []
-    for i in range(len(best.ids)):
-        kept = best.ids[i] >= 0
-        if len(want.exclude):
-            kept &= ~np.isin(best.ids[i], want.exclude)
-        if want.ask.threshold is not None:
-            kept &= best.scores[i] >= want.ask.threshold
-        chosen = np.flatnonzero(kept)[: want.ask.k]
-        result = {"labels": best.labels[i][chosen].tolist(), "scores": numbers(best.scores[i][chosen])}
-        if want.ask.explain:
-            result["evidence"] = evidence(served, sketch[i], best.ids[i][chosen])
-        results.append(result)
-    return results
-
-
-def evidence(served: Served, sketch: FloatArray, ids: IntArray) -> list[dict[str, Any]]:
-    """Of each label its bucket in every repetition, that bucket's probability, and its rank among the B; 1 is best."""
-    hashes, (n_repetitions, n_buckets) = served.predictor.hashes, sketch.shape
-    buckets = np.stack([hashes.buckets(ids, r) for r in range(n_repetitions)], axis=1)  # (labels, R)
-    cells = sketch[np.arange(n_repetitions), buckets]
-    rising = np.sort(sketch, axis=1)
-    columns = [n_buckets - np.searchsorted(rising[r], cells[:, r], "right") + 1 for r in range(n_repetitions)]
-    ranks = np.stack(columns, axis=1)
-    return [
-        {"buckets": buckets[i].tolist(), "probabilities": numbers(cells[i]), "ranks": ranks[i].tolist()}
-        for i in range(len(ids))
-    ]
-
-
-def numbers(values: FloatArray) -> list[float]:
-    """float32 with the nine digits that tell them apart, and no more."""
-    return [float(f"{value:.9g}") for value in values.tolist()]
+def _explanation(served: Served, request: ExplainRequest) -> bytes:
+    if request.row is None and served.predictor.text is None:
+        raise InputError(_NO_TEXTS)
+    given = request.text if request.row is None else _row(0, request.row, served.predictor.n_features)
+    explained = served.predictor.explain(given, request.label, estimator=request.estimator)
+    return orjson.dumps({"model": served.version, **vars(explained)})

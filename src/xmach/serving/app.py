@@ -18,9 +18,7 @@ from starlette.types import ASGIApp
 
 from xmach.errors import InputError, XmachError
 from xmach.serving import messages
-from xmach.serving.answering import Ask
 from xmach.serving.batching import Busy
-from xmach.serving.explaining import Why
 from xmach.serving.guard import RETRY_AFTER, Guard
 from xmach.serving.metrics import MEDIA_TYPE
 from xmach.serving.service import Service
@@ -88,24 +86,22 @@ def create_app(service: Service) -> ASGIApp:
 def _add_answers(app: FastAPI, service: Service) -> None:
     settings = service.settings
 
-    async def body_of(ask: Ask | Why) -> Response:
-        assert service.batcher is not None
-        return Response(await service.batcher.ask(ask, settings.timeout), media_type="application/json")
-
     @app.post("/v1/predict", response_model=messages.PredictResponse, responses=_PROBLEMS)
     async def predict(request: messages.PredictRequest) -> Response:
         """The best labels of each input."""
         _check_size("k", request.k, settings.max_k)
-        _check_size("the number of inputs", len(request.texts or request.rows or ()), settings.max_inputs)
+        _check_size("the number of inputs", request.n_inputs, settings.max_inputs)
         for i, text in enumerate(request.texts or ()):
             _check_text(f"texts[{i}]", text, settings.max_text)
-        return await body_of(request.ask())
+        assert service.batcher is not None
+        return Response(await service.batcher.submit(request, settings.timeout), media_type="application/json")
 
     @app.post("/v1/explain", response_model=messages.ExplainResponse, responses=_PROBLEMS)
     async def explain(request: messages.ExplainRequest) -> Response:
         """Why a label has its score: its buckets, the labels it shares them with, the words that drove it."""
         _check_text("text", request.text or "", settings.max_text)
-        return await body_of(request.why())
+        assert service.batcher is not None
+        return Response(await service.batcher.submit(request, settings.timeout), media_type="application/json")
 
 
 def _check_size(what: str, number: int, most: int) -> None:

@@ -8,12 +8,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from xmach.errors import XmachError
-from xmach.serving.answering import Ask, answer
-from xmach.serving.explaining import Why, explain
+from xmach.serving.answering import answer
+from xmach.serving.messages import ExplainRequest, PredictRequest
 from xmach.serving.metrics import Meters
 from xmach.serving.model import Served
 
@@ -26,24 +26,11 @@ class Busy(Exception):
 
 @dataclass(eq=False)
 class _Waiting:
-    """A request in the queue, and where its answer goes."""
+    """A request in the queue, and the future of its answer."""
 
-    ask: Ask | Why
-    future: asyncio.Future[bytes]
-    loop: asyncio.AbstractEventLoop
+    request: PredictRequest | ExplainRequest
+    future: Future[bytes] = field(default_factory=Future)
     arrived: float = field(default_factory=time.monotonic)
-
-    def gone(self) -> bool:
-        """Whether nobody waits any more."""
-        return self.future.done()
-
-    def deliver(self, result: bytes | Exception) -> None:
-        """Hand over an answer; in the loop's thread."""
-        if not self.future.done():
-            if isinstance(result, Exception):
-                self.future.set_exception(result)
-            else:
-                self.future.set_result(result)
 
 
 class Batcher:
@@ -65,20 +52,19 @@ class Batcher:
         self._thread = threading.Thread(target=self._run, name="xmach-answers", daemon=True)
         self._thread.start()
 
-    async def ask(self, ask: Ask | Why, timeout: float) -> bytes:
-        """The body of the answer; `Busy` at once when the queue is full, `TimeoutError` when it takes too long."""
-        if self._inputs and self._inputs + len(ask) > self._limit:
+    async def submit(self, request: PredictRequest | ExplainRequest, timeout: float) -> bytes:
+        """The body of the answer. Raise `Busy` at once if the queue is full, `TimeoutError` if it takes too long."""
+        if self._inputs and self._inputs + request.n_inputs > self._limit:
             raise Busy
-        loop = asyncio.get_running_loop()
-        waiting = _Waiting(ask, loop.create_future(), loop)
-        self._inputs += len(ask)
+        waiting = _Waiting(request)
+        self._inputs += request.n_inputs
         self._requests += 1
         self._meters.waiting.set(self._inputs)
         self._queue.put(waiting)
         try:
-            return await asyncio.wait_for(waiting.future, timeout)
+            return await asyncio.wait_for(asyncio.wrap_future(waiting.future), timeout)
         finally:
-            self._inputs -= len(ask)
+            self._inputs -= request.n_inputs
             self._requests -= 1
             self._meters.waiting.set(self._inputs)
 
@@ -93,18 +79,32 @@ class Batcher:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         held: _Waiting | None = None
         while (first := held or self._queue.get()) is not None:
-            batch, held, ended = self._company(first)
-            self._answer([waiting for waiting in batch if not waiting.gone()])
+            batch, held, ended = self._next_batch(first)
+            batch = [waiting for waiting in batch if waiting.future.set_running_or_notify_cancel()]
+            if batch:
+                begun = time.monotonic()
+                results: Sequence[bytes | Exception]
+                try:
+                    results = answer(self._model(), [waiting.request for waiting in batch])
+                except Exception as error:  # nobody may wait in vain
+                    results = [error] * len(batch)
+                self._meters.batch_inputs.observe(sum(waiting.request.n_inputs for waiting in batch))
+                self._meters.batch_seconds.observe(time.monotonic() - begun)
+                for waiting, result in zip(batch, results, strict=True):
+                    if isinstance(result, Exception):
+                        waiting.future.set_exception(result)
+                    else:
+                        waiting.future.set_result(result)
             if ended:
                 return
 
-    def _company(self, first: _Waiting) -> tuple[list[_Waiting], _Waiting | None, bool]:
+    def _next_batch(self, first: _Waiting) -> tuple[list[_Waiting], _Waiting | None, bool]:
         """The first request with those that came meanwhile or come in time; one that did not fit; whether it is over.
 
         Nobody waits where no other request is being read. Requests to explain are answered alone.
         """
-        batch, size = [first], len(first.ask)
-        while size < self._size and isinstance(first.ask, Ask):
+        batch, size = [first], first.request.n_inputs
+        while size < self._size and isinstance(first.request, PredictRequest):
             others = self.active > self._requests
             left = first.arrived + self._wait - time.monotonic() if others else 0.0
             try:
@@ -113,34 +113,9 @@ class Batcher:
                 break
             if following is None:
                 return batch, None, True
-            if isinstance(following.ask, Why) or size + len(following.ask) > self._size:
+            explains = isinstance(following.request, ExplainRequest)
+            if explains or size + following.request.n_inputs > self._size:
                 return batch, following, False
             batch.append(following)
-            size += len(following.ask)
+            size += following.request.n_inputs
         return batch, None, False
-
-    def _answer(self, batch: Sequence[_Waiting]) -> None:
-        if not batch:
-            return
-        begun, served = time.monotonic(), self._model()
-        results: Sequence[bytes | Exception]
-        try:
-            results = self._results(served, [waiting.ask for waiting in batch])
-        except Exception as error:  # nobody may wait in vain
-            results = [error] * len(batch)
-        self._meters.batch_inputs.observe(sum(len(waiting.ask) for waiting in batch))
-        self._meters.batch_seconds.observe(time.monotonic() - begun)
-        batch[0].loop.call_soon_threadsafe(_deliver, batch, results)
-
-    def _results(self, served: Served, asks: Sequence[Ask | Why]) -> Sequence[bytes | Exception]:
-        if isinstance(asks[0], Why):
-            try:
-                return [explain(served, asks[0])]
-            except XmachError as error:
-                return [error]
-        return answer(served, [ask for ask in asks if isinstance(ask, Ask)])
-
-
-def _deliver(batch: Sequence[_Waiting], results: Sequence[bytes | Exception]) -> None:
-    for waiting, result in zip(batch, results, strict=True):
-        waiting.deliver(result)

@@ -86,9 +86,9 @@ class Guard:
                 admitted = self._service.admit()
                 if not admitted:
                     raise _Refusal(503, "busy", BUSY, [(b"retry-after", str(RETRY_AFTER).encode())])
-            body = await self._body(scope, headers, receive)
+            receive_again = await self._body(headers, receive)
             await self._turn()
-            await self._app(scope, _again(body, receive), send_on)
+            await self._app(scope, receive_again, send_on)
         except _Refusal as refusal:
             await _answer(refusal, request_id, send_on, close=is_long(headers))
         finally:
@@ -133,8 +133,8 @@ class Guard:
                 [(b"www-authenticate", b"Bearer")],
             )
 
-    async def _body(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """The whole body, within the limits of size and time."""
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> Receive:
+        """Read the whole body within the limits of size and time. Return a `receive` that begins with it."""
         most = self._service.settings.max_body
         too_large = _Refusal(413, "body_too_large", f"a body has at most {most:,} bytes")
         length = headers.get(b"content-length", b"0")
@@ -152,11 +152,17 @@ class Guard:
                     if size > most:
                         raise too_large
                     if not message.get("more_body", False):
-                        return b"".join(parts)
+                        break
         except TimeoutError:
             seconds = self._service.settings.timeout
             late = f"the body did not come within {seconds:g} s"
             raise _Refusal(408, "too_slow", late, [(b"connection", b"close")]) from None
+        unread: list[Message] = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
+
+        async def receive_again() -> Message:
+            return unread.pop() if unread else await receive()
+
+        return receive_again
 
     def _tell(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         path = scope["path"]
@@ -172,20 +178,6 @@ def _request_id(headers: dict[bytes, bytes]) -> str:
     """The caller's own, where it is a decent one; otherwise a new one."""
     given = headers.get(b"x-request-id", b"").decode("latin-1")
     return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that begins with a body that was read already."""
-    given = False
-
-    async def receive_again() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive_again
 
 
 def is_long(headers: dict[bytes, bytes]) -> bool:

@@ -6,9 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictBool, StrictInt, StrictStr, model_validator
 
-from xmach.serving.answering import Ask, SparseInput
-from xmach.serving.explaining import Why
-
 EXPLAINED = 100  # labels of an input whose evidence is given at most
 _NAMES = 10_000  # candidates of a request
 
@@ -27,10 +24,6 @@ class RowMessage(_Strict):
 
     indices: list[Index]
     values: list[Number]
-
-    def input(self) -> SparseInput:
-        """As the model is asked."""
-        return SparseInput(self.indices, self.values)
 
 
 class PredictRequest(_Strict):
@@ -54,10 +47,10 @@ class PredictRequest(_Strict):
             raise ValueError(f"with 'explain', k is at most {EXPLAINED}")
         return self
 
-    def ask(self) -> Ask:
-        """As the model is asked."""
-        wishes = self.model_dump(exclude={"texts", "rows"})
-        return Ask(self.texts or (), [row.input() for row in self.rows or ()], **wishes)
+    @property
+    def n_inputs(self) -> int:
+        """How many texts or rows."""
+        return len(self.texts or self.rows or ())
 
 
 class ExplainRequest(_Strict):
@@ -74,9 +67,10 @@ class ExplainRequest(_Strict):
             raise ValueError("give either 'text' or 'row'")
         return self
 
-    def why(self) -> Why:
-        """As the model is asked."""
-        return Why(self.label, self.text, None if self.row is None else self.row.input(), self.estimator)
+    @property
+    def n_inputs(self) -> int:
+        """One."""
+        return 1
 
 
 class Evidence(BaseModel):

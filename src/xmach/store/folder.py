@@ -14,11 +14,12 @@ from typing import Any
 
 from xmach.buckets import LearnedBuckets, digest_of
 from xmach.data import LabelCounts
+from xmach.data.labels.mapped_names import MappedNames
 from xmach.errors import InputError, ModelCorrupt, ModelFormatUnsupported, ModelMissing
 from xmach.features import Scaler, stored_text
 from xmach.features.featurizers import needs_arrays
 from xmach.planning import Plan
-from xmach.store.names import StoredNames
+from xmach.store.names import read_names
 from xmach.store.tensors import read_tensors
 from xmach.types import TextRows
 
@@ -94,10 +95,10 @@ class ModelFolder:
                 f"{self.folder / COUNTS}: these are not the counts of the plan's labels ({error})"
             ) from None
 
-    def label_names(self) -> StoredNames | None:
+    def label_names(self) -> MappedNames | None:
         """Label names, memory-mapped; None where labels are called by their ids."""
         path = self.folder / LABELS
-        return StoredNames(path) if path.exists() else None
+        return read_names(path) if path.exists() else None
 
     def scaler(self, verify: bool = True) -> Scaler:
         """The scaling of rows."""

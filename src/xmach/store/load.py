@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from xmach.errors import ModelIncomplete, ModelMissing
+from xmach.models.pages import FirstLayers
 from xmach.predictor import Predictor
 from xmach.store.index import open_index
 from xmach.store.model import ModelStore
-from xmach.store.pages import FirstLayers
 
 
 def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False) -> Predictor:

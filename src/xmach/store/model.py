@@ -16,6 +16,7 @@ from xmach.features import Scaler
 from xmach.features.featurizers import is_plain
 from xmach.files import atomic_folder, is_temporary, remove_abandoned, sha256_of, write_json
 from xmach.models import NetworkModel
+from xmach.models.pages import Region
 from xmach.planning import Plan
 from xmach.store.folder import (
     BUCKETS,
@@ -30,7 +31,6 @@ from xmach.store.folder import (
     table_name,
 )  # fmt: skip
 from xmach.store.names import write_names
-from xmach.store.pages import Region
 from xmach.store.tensors import map_tensors, read_tensors, write_tensors
 from xmach.types import AnyArray, BucketModel, TextRows
 

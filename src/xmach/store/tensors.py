@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 
 from xmach.errors import ModelCorrupt
 from xmach.files import atomic_file
-from xmach.store.pages import Region
+from xmach.models.pages import Region
 from xmach.types import AnyArray
 
 _DTYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64, "I32": np.int32}

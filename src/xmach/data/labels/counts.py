@@ -14,7 +14,7 @@ _BLOCK = 1 << 22  # labels counted at a time: what counts them copies them
 _FEW_LABELS = 1 << 18  # all counts of so many labels take a megabyte: nothing to save
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelCounts:
     """The rows of each of K labels; where most labels have none, only of those that have some.
 
@@ -24,6 +24,10 @@ class LabelCounts:
     n_labels: int
     counts: AnyArray  # (K,) whole numbers, or those of `ids`
     ids: AnyArray | None = None  # labels that have a row, ascending; None: `counts` has all
+
+    def __repr__(self) -> str:
+        seen = np.count_nonzero(self.counts) if self.ids is None else len(self.ids)
+        return f"<LabelCounts of {self.n_labels:,} labels, {seen:,} of them with a row>"
 
     def __post_init__(self) -> None:
         expected = self.n_labels if self.ids is None else len(self.ids)

@@ -1,36 +1,79 @@
-"""Label names in an Arrow file, read where they lie: fifty million names need no memory until asked for."""
+"""Label names in an Arrow file, read where they are: fifty million names need no memory until they are used."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
+import numpy as np
 import pyarrow as pa
 
-_BLOCK = 1 << 16
+from xmach.types import AnyArray
+
+_BLOCK = 1 << 16  # names converted at a time
 
 
-class MappedNames(Sequence[str]):
-    """The names in an Arrow file, memory-mapped."""
+class MappedNames(Sequence[Any]):
+    """The names in one column of a memory-mapped Arrow file, as a sequence.
 
-    def __init__(self, path: Path) -> None:
+    An integer index gives a name, a slice gives a list, an array of ids gives an array of names of the same shape.
+    """
+
+    def __init__(self, path: Path, column: str = "name") -> None:
         with pa.memory_map(str(path)) as source:
-            self._column = pa.ipc.open_file(source).read_all().column("name")
+            self._column = pa.ipc.open_file(source).read_all().column(column)
 
     def __len__(self) -> int:
         return len(self._column)
 
     @overload
-    def __getitem__(self, i: int) -> str: ...
+    def __getitem__(self, i: int) -> Any: ...
     @overload
-    def __getitem__(self, i: slice) -> list[str]: ...
-    def __getitem__(self, i: int | slice) -> str | list[str]:
+    def __getitem__(self, i: slice) -> list[Any]: ...
+    @overload
+    def __getitem__(self, i: AnyArray) -> AnyArray: ...
+    def __getitem__(self, i: int | slice | AnyArray) -> Any:
         if isinstance(i, slice):
-            return [str(name) for name in self._column[i].to_pylist()]
-        return str(self._column[i].as_py())
+            start, stop, step = i.indices(len(self._column))
+            if step == 1:
+                return self._column.slice(start, max(0, stop - start)).to_pylist()
+            return self[np.arange(start, stop, step)].tolist()
+        if not isinstance(i, np.ndarray):
+            return self._column[int(i)].as_py()
+        places = i.ravel().astype(np.int64) % len(self._column)  # negative ids count from the end, as in an array
+        # neither pa.array nor to_numpy, which import pandas
+        wanted = pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)])
+        names = self._column.take(wanted).to_pylist()
+        return np.array(names, self._column.type.to_pandas_dtype()).reshape(i.shape)
+
+    def __iter__(self) -> Iterator[Any]:
+        for start in range(0, len(self), _BLOCK):
+            yield from self._column.slice(start, _BLOCK).to_pylist()
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in self[start : start + _BLOCK] for start in range(0, len(self), _BLOCK))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another sequence or array has the same names in the same order."""
+        if not isinstance(other, Sequence | np.ndarray) or isinstance(other, str | bytes):
+            return NotImplemented
+        blocks = range(0, len(self), _BLOCK)
+        same = (self[start : start + _BLOCK] == list(other[start : start + _BLOCK]) for start in blocks)
+        return len(self) == len(other) and all(same)
+
+    __hash__ = None  # type: ignore[assignment]  # like a list
+
+    def tolist(self) -> list[Any]:
+        """All names in a list."""
+        names: list[Any] = self._column.to_pylist()
+        return names
+
+    def __repr__(self) -> str:
+        shown = [name if len(name) <= 23 else f"{name[:20]}..." for name in map(repr, self[:5])]
+        return f"MappedNames([{', '.join([*shown, '...'][: len(self)])}], {len(self):,} names)"
 
 
 def write_names(path: Path, names: Sequence[str]) -> None:

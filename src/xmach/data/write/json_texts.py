@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 _ESCAPED = r'["\\\x00-\x1f]'  # what JSON does not have as it is in a text
-encode_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: json.dumps makes one a call
+
+
+def encode_json(value: Any) -> str:
+    """One label as JSON; `null` for a float that JSON has no number for."""
+    return orjson.dumps(value).decode()
 
 
 def json_texts(texts: pa.Array) -> pa.Array:
