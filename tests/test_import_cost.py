@@ -31,10 +31,6 @@ except SystemExit as end:
     assert not end.code, end.code
 """
 
-# `store` takes `Plan` from `xmach.training`, and `Plan` takes its settings from `xmach.learners`. Remove this mark once
-# both live in `xmach.planning.plan`.
-needs_plan_below = pytest.mark.xfail(reason="Plan is still in xmach.training", strict=True)
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -54,12 +50,10 @@ def imported(script: str) -> list[str]:
     return [name for name in modules if name.startswith(ROOMS)]
 
 
-@needs_plan_below
 def test_a_loaded_model_answers_without_training_code(folder: Path) -> None:
     assert imported(LOADING.format(folder=str(folder))) == []
 
 
-@needs_plan_below
 def test_predict_does_not_import_training_code(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "asked.csv"
     file.write_text("text\n" + "".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
