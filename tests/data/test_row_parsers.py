@@ -17,7 +17,7 @@ from xmach.data.read.sparse.exact import BlankLines, parse_exact
 from xmach.data.read.sparse.fast import RowParser, parse_fast
 from xmach.data.read.sparse.split import BareRules
 from xmach.data.read.sparse.svmlight import SvmlightRules
-from xmach.data.read.sparse.vw_rows import VwRules
+from xmach.data.read.sparse.vw import VwRules
 from xmach.data.read.sparse.xmc import XmcRules
 from xmach.errors import DataFileError
 

@@ -3,17 +3,29 @@
 from xmach._kernels.decode.index import Index
 from xmach.buckets.inverted import (
     Tables,
+    as_signatures,
     bucket_members,
     computed,
+    count_indistinguishable_pairs,
     fill_tables,
+    indistinguishable_groups,
     new_tables,
     stored,
     table_index,
     table_shapes,
 )
-from xmach.buckets.kinds import BUCKETINGS, RANDOM, check_bucketing, clustered_repetitions
-from xmach.buckets.learned import WIDTH, Buckets, LearnedBuckets, clustered, digest_of, signs
-from xmach.buckets.signatures import as_signatures, count_indistinguishable_pairs, indistinguishable_groups
+from xmach.buckets.learned import (
+    BUCKETINGS,
+    RANDOM,
+    WIDTH,
+    Buckets,
+    LearnedBuckets,
+    check_bucketing,
+    clustered,
+    clustered_repetitions,
+    digest_of,
+    signs,
+)
 from xmach.buckets.universal import UniversalHashes
 
 __all__ = [

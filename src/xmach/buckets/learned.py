@@ -11,9 +11,11 @@ import numpy as np
 
 from xmach._kernels.train.clusters import balanced_clusters, unit_points
 from xmach.buckets.universal import UniversalHashes
-from xmach.errors import InputError
+from xmach.errors import InputError, ParameterError
 from xmach.types import AnyArray, FloatArray, IntArray
 
+RANDOM = "random"  # hashes only, the default
+BUCKETINGS = (RANDOM, "mixed", "clustered")
 WIDTH = 64  # numbers of a label's point: one bit each of a 64-bit draw a feature
 
 
@@ -95,6 +97,19 @@ class LearnedBuckets:
 
 
 Buckets: TypeAlias = UniversalHashes | LearnedBuckets
+
+
+def check_bucketing(bucketing: str) -> str:
+    """A way to make buckets, by its name."""
+    if bucketing not in BUCKETINGS:
+        raise ParameterError(f"bucketing must be one of {', '.join(BUCKETINGS)}, got {bucketing!r}")
+    return bucketing
+
+
+def clustered_repetitions(bucketing: str, n_repetitions: int) -> range:
+    """Which repetitions have clusters: in `mixed` every second, so that half of the first R are of each kind."""
+    first = {RANDOM: n_repetitions, "mixed": 1, "clustered": 0}[check_bucketing(bucketing)]
+    return range(first, n_repetitions, 1 if bucketing == "clustered" else 2)
 
 
 def digest_of(table: AnyArray) -> str:

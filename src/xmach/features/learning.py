@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xmach._kernels.text.counting import count_keys, insert_keys
+from xmach._kernels.text.lookup import count_keys, insert_keys, table_places
 from xmach._kernels.text.tokens import Kinds, token_keys
 from xmach.features.blocks import encoded_blocks
 from xmach.parameters import whole
@@ -27,7 +27,7 @@ class TokenCounts:
     def __init__(self, kind: int, most: int) -> None:
         self.slack = 0
         self._kind, self._most, self._used = kind, most, 0
-        self._known = np.zeros(min(_FIRST_PLACES, _places(most)), np.uint64)
+        self._known = np.zeros(min(_FIRST_PLACES, table_places(most)), np.uint64)
         self._counts = np.zeros(len(self._known), np.int64)
 
     def add(self, keys: AnyArray) -> None:
@@ -38,7 +38,7 @@ class TokenCounts:
             done, self._used = count_keys(keys, done, self._kind, self._known, self._counts, self._used, most)
             if done == len(keys):
                 return
-            if len(self._counts) < _places(self._most):
+            if len(self._counts) < table_places(self._most):
                 self._rebuild(2 * len(self._counts), 0)
             else:
                 middle = int(np.partition(self._counts[self._counts > 0], (self._used - 1) // 2)[(self._used - 1) // 2])
@@ -94,8 +94,3 @@ class VocabularyLearner:
     def slack(self) -> tuple[int, ...]:
         """For each kind by how much a count may be too low; 0 where all distinct tokens could be held."""
         return tuple(counts.slack for counts in self._counts)
-
-
-def _places(most: int) -> int:
-    """The places of a full table: a power of two, at least twice as many as there are tokens."""
-    return 1 << max(1, 2 * most - 1).bit_length()

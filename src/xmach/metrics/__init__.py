@@ -24,9 +24,8 @@ from xmach.metrics.coverage import Coverage
 from xmach.metrics.frequency import GROUPS, RecallByFrequency, frequency_groups
 from xmach.metrics.labels import TrueLabels
 from xmach.metrics.propensity import PropensityScored, propensities
-from xmach.metrics.representative import representative
 from xmach.metrics.sums import RankingMetrics
-from xmach.metrics.tables import PaperTable, side_by_side
+from xmach.metrics.tables import PaperTable, representative, side_by_side
 
 __all__ = [
     "GROUPS",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -63,6 +64,14 @@ class QueryBlock(NamedTuple):
         order = np.argsort(row * n_products + self.products, kind="stable")
         values = self.purchases[order].astype(np.float32)
         return SparseRows(self.bought_first, self.products[order].astype(np.int32), values, n_products)
+
+
+def purchase_rows(queries: Sequence[Query], n_products: int) -> SparseRows:
+    """One row a query, the products bought with how often each, (n, K)."""
+    pairs = [sorted(zip(query.products, query.purchases, strict=True)) for query in queries]
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(row) for row in pairs], dtype=np.int64)])
+    flat = np.array([pair for row in pairs for pair in row], np.int64).reshape(-1, 2)
+    return SparseRows(indptr, flat[:, 0].astype(np.int32), flat[:, 1].astype(np.float32), n_products)
 
 
 class Searches(NamedTuple):

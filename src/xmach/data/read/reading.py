@@ -8,8 +8,9 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from xmach.data.read.label_files import with_label_file
 from xmach.data.read.lines import ProgressHandler, file_errors
 from xmach.data.read.rows import Batch, Fault, RowNumbers, row_order
 from xmach.errors import DataFileError, ParameterError
-from xmach.types import AnyArray, TextRows
+from xmach.types import AnyArray, SparseRows, TextRows
 
 READER_VERSION = 3  # part of the cache key: raise it when the same file would read differently
 _ROWS = 1 << 16  # rows whose labels get their ids at a time
@@ -91,14 +92,18 @@ def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress
     numbers = RowNumbers()
 
     def report(fault: Fault) -> None:
-        if options.on_error == "stop" or fault.rows_lost == 0:
-            raise DataFileError(fault.file or source, fault.line, fault.message, fault.column)
+        _raise_unless_skipped(fault, source, options)
         skipped[fault.reason] += fault.rows_lost
         numbers.lose(fault)
 
     _write_batches(folder, reader.batches(source, report, progress), numbers)
     _write_label_ids(folder, reader)
     return describe(folder, reader.n_features, reader.n_labels, reader.label_names, skipped, reader.columns)
+
+
+def _raise_unless_skipped(fault: Fault, source: Path, options: ReadOptions) -> None:
+    if options.on_error == "stop" or fault.rows_lost == 0:
+        raise DataFileError(fault.file or source, fault.line, fault.message, fault.column)
 
 
 def _write_batches(folder: Path, batches: Iterator[Batch], numbers: RowNumbers) -> None:
@@ -160,3 +165,42 @@ def _write_label_ids(folder: Path, reader: Reader) -> None:
             values.append(each if order is None else each[order])
     (folder / "labels-raw.npy").unlink()
     (folder / "labels-counts.npy").unlink()
+
+
+def read_texts(
+    source: Path, name: str, options: ReadOptions, progress: ProgressHandler | None = None
+) -> Iterator[Sequence[str]]:
+    """Yield the texts of the training rows in batches, for a vocabulary to learn from.
+
+    These are the rows of `read_dataset` without those of weight 0; `options.text` is not used.
+    """
+    recorder = _TextRecorder()
+    recording = ReadOptions(options.on_error, columns=options.columns, text=recorder, with_labels=options.with_labels)
+
+    def report(fault: Fault) -> None:
+        _raise_unless_skipped(fault, source, options)
+
+    for batch in open_reader(name, recording).batches(source, report, progress):
+        if batch.weights is None:
+            yield recorder.texts
+        else:
+            yield list(compress(recorder.texts, (batch.weights > 0.0).tolist()))
+
+
+class _TextRecorder:
+    """A vectorizer that keeps the last texts and returns empty rows; readers pass it the texts of good rows only."""
+
+    n_features = 1
+
+    def __init__(self) -> None:
+        self.texts: Sequence[str] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {}
+
+    def arrays(self) -> dict[str, AnyArray]:
+        return {}
+
+    def transform(self, texts: Sequence[str]) -> SparseRows:
+        self.texts = texts
+        return SparseRows(np.zeros(len(texts) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), 1)
