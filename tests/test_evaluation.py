@@ -73,7 +73,7 @@ def test_every_metric_of_a_predictor(monkeypatch: pytest.MonkeyPatch, batch_byte
     monkeypatch.setattr(predictor_module, "_BATCH_BYTES", batch_bytes)
     predictor, data, ks = a_predictor(), some_data(), (1, 3, 10)
     seen: list[tuple[int, int]] = []
-    (result,) = evaluate(predictor, data, ks, progress=lambda done, total: seen.append((done, total)))
+    (result,) = evaluate(predictor, data, ks, on_progress=lambda done, total: seen.append((done, total)))
     assert data.weights is not None
     expected = by_hand(predictor, data, ks, data.weights.astype(float).tolist())
     assert result.metrics == pytest.approx(expected, rel=0, abs=1e-9)

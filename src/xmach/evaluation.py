@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,9 +26,7 @@ from xmach.metrics.hits import find_hits
 from xmach.metrics.labels import label_pairs
 from xmach.metrics.tables import MATCHING, RANKING, needed_scores, paper_values
 from xmach.predictor import Predictor
-from xmach.types import SparseRows
-
-Progress = Callable[[int, int], None]
+from xmach.types import OnProgress, SparseRows
 
 
 class Evaluation(NamedTuple):
@@ -45,13 +43,13 @@ def evaluate(
     data: Dataset,
     ks: Sequence[int] = (1, 3, 5),
     estimators: Sequence[str | None] = (None,),
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
     left_out: SparseRows | None = None,
     candidates: Candidates | None = None,
 ) -> list[Evaluation]:
     """Every metric of the predictor's answers, one evaluation an estimator, all from one pass over the rows.
 
-    None is the predictor's own estimator. Rows carry the dataset's weights. `progress(done, total)` is called now
+    None is the predictor's own estimator. Rows carry the dataset's weights. `on_progress(done, total)` is called now
     and then. Labels `left_out` of a row count neither as answers nor as true (`xmach.data.read_filter`). With
     `candidates` (see `Predictor.top_k`) only those are answers; a true label that is none of them counts as missed.
     """
@@ -64,7 +62,7 @@ def evaluate(
         RankingMetrics(ks, corpus=[Coverage(), PropensityScored(chances), RecallByFrequency(groups)])
         for _ in estimators
     ]
-    _add_answers(predictor, data, estimators, sums, progress, left_out, candidates)
+    _add_answers(predictor, data, estimators, sums, on_progress, left_out, candidates)
     return [
         Evaluation(total.result(), total.rows, total.rows_without_labels, total.result(weighted=False))
         for total in sums
@@ -79,7 +77,7 @@ def matching_table(
     candidates: Candidates | None = None,
     estimator: str | None = None,
     as_written: bool = False,
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> PaperTable:
     """The paper's table of matching metrics, of the k best products: MAP, MRR, nDCG and recall.
 
@@ -87,7 +85,7 @@ def matching_table(
     paper's million. `as_written`: by the formulas of its appendix instead of the usual ones (docs/metrics.md).
     """
     sums = RankingMetrics((k,), needed_scores(MATCHING))
-    _add_answers(predictor, data, (estimator,), [sums], progress, None, candidates)
+    _add_answers(predictor, data, (estimator,), [sums], on_progress, None, candidates)
     return PaperTable(f"matching @{k}", paper_values(sums, MATCHING, as_written), sums.rows)
 
 
@@ -98,7 +96,7 @@ def ranking_table(
     *,
     estimator: str | None = None,
     as_written: bool = False,
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> PaperTable:
     """The paper's table of ranking metrics: each query's purchases among what was `seen` after it and not bought.
 
@@ -122,7 +120,7 @@ def ranking_table(
     bounds = np.searchsorted(pairs, [ranked * width, (ranked + 1) * width])  # (2, rows)
     candidates = [pairs[start:stop] % width for start, stop in bounds.T.tolist()]
     sums = RankingMetrics((1, max(1, *map(len, candidates))), needed_scores(RANKING))
-    _add_answers(predictor, data.take(ranked), (estimator,), [sums], progress, None, candidates)
+    _add_answers(predictor, data.take(ranked), (estimator,), [sums], on_progress, None, candidates)
     return PaperTable("ranking", paper_values(sums, RANKING, as_written), sums.rows, data.n_rows - sums.rows)
 
 
@@ -150,7 +148,7 @@ def _add_answers(
     data: Dataset,
     estimators: Sequence[str | None],
     sums: Sequence[RankingMetrics],
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
     left_out: SparseRows | None = None,
     candidates: Candidates | None = None,
 ) -> None:
@@ -170,8 +168,8 @@ def _add_answers(
             asked = k if out is None else answers_to_ask(out, k)
             ids = predictor.decoder.top_k(sketch, asked, estimator=estimator, candidates=chosen).ids
             total.update(true, ids if out is None else drop_answers(ids, out, k), weights, exhaustive=True)
-        if progress is not None:
-            progress(stop, data.n_rows)
+        if on_progress is not None:
+            on_progress(stop, data.n_rows)
 
 
 def choose_threshold(predictor: Predictor, validation: Dataset) -> float:

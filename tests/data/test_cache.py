@@ -100,5 +100,5 @@ def test_processes_that_build_at_the_same_time(write: WriteFile, tmp_path: Path)
 
 def test_progress_ends_at_the_size_of_the_file(write: WriteFile) -> None:
     path, seen = write(TEXT), []
-    read_dataset(path, progress=lambda done, total: seen.append((done, total)))
+    read_dataset(path, on_progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (len(TEXT), len(TEXT))

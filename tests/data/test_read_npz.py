@@ -68,7 +68,7 @@ def test_more_rows_than_one_batch(pair: Callable[..., Path]) -> None:
     n = 70_000
     eye = sp.csr_matrix((np.ones(n, np.float32), np.arange(n) % 5, np.arange(n + 1)), (n, 5))
     seen: list[tuple[int, int]] = []
-    dataset = read_dataset(pair(eye, eye), progress=lambda done, total: seen.append((done, total)))
+    dataset = read_dataset(pair(eye, eye), on_progress=lambda done, total: seen.append((done, total)))
     np.testing.assert_array_equal(dataset.features.indices, eye.indices)
     assert seen[-1][0] == seen[-1][1]
 

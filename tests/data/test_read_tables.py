@@ -236,7 +236,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
     for name in ("a.csv", "a.jsonl", "a.parquet"):
         told: list[tuple[int, int]] = []
         path = write_table(tmp_path / name, rows)
-        read_dataset(path, progress=lambda done, total, told=told: told.append((done, total)))
+        read_dataset(path, on_progress=lambda done, total, told=told: told.append((done, total)))
         assert told[-1] == (path.stat().st_size,) * 2
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from xmach._kernels.decode.index import Index, fill_column, fill_signatures, mem
 from xmach.buckets.learned import Buckets, LearnedBuckets
 from xmach.buckets.universal import UniversalHashes
 from xmach.errors import InputError
-from xmach.types import AnyArray, Int32Array, IntArray
+from xmach.types import AnyArray, Int32Array, IntArray, OnProgress
 
 _CHUNK = 1 << 16  # labels whose signatures a thread computes at a time
 
@@ -86,11 +85,11 @@ def fill_tables(
     hashes: Buckets,
     tables: Tables,
     threads: int = 1,
-    tell: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> None:
     """Write signatures and posting lists into arrays in memory or memory-mapped, `threads` pieces side by side.
 
-    `tell` hears how many cells of both tables are done, and how many there are.
+    `on_progress` gets the number of table cells written so far and their total.
     """
     learned = hashes.tables if isinstance(hashes, LearnedBuckets) else {}
     index = computed(hashes.hashes if isinstance(hashes, LearnedBuckets) else hashes)
@@ -118,8 +117,8 @@ def fill_tables(
         try:
             for size in chain(starts, pool.map(repetition, range(n_repetitions))):
                 done += size
-                if tell is not None:
-                    tell(done, 2 * n_labels * n_repetitions)
+                if on_progress is not None:
+                    on_progress(done, 2 * n_labels * n_repetitions)
         except BaseException:  # Ctrl-C waits for what is running, not for what is waiting
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -93,7 +93,7 @@ def read(file: Path, how: How, fit: Fit = Fit(), with_labels: bool = True) -> Da
             label_file=how.label_file,
             with_labels=with_labels,
             cache=cache_folder(how.cache),
-            progress=meter.update,
+            on_progress=meter.update,
         )
     for reason, count in data.skipped.items():
         say(f"{file}: skipped {count} row{'s' if count != 1 else ''}: {reason}")

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Protocol
 
 from xmach.data.options import Columns, ReadOptions
-from xmach.data.read.lines import ProgressHandler, first_line, is_gzip, leading_lines
+from xmach.data.read.lines import first_line, is_gzip, leading_lines
 from xmach.data.read.rows import Batch, FaultHandler
 from xmach.data.read.sparse.split import looks_like_split
 from xmach.data.read.sparse.svmlight import is_only_labels, looks_like_svmlight
 from xmach.data.read.sparse.vw import looks_like_vw
 from xmach.data.read.sparse.xmc import looks_like_xmc
 from xmach.errors import DataFileError, ParameterError
-from xmach.types import Int32Array, IntArray
+from xmach.types import Int32Array, IntArray, OnProgress
 
 
 class Reader(Protocol):
     """Reads one file: first all batches, then what can be said of the whole."""
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
         """The rows of the file; a fault is reported, and its row left out."""
 
     @property

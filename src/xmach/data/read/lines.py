@@ -5,15 +5,14 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, NamedTuple, TypeAlias
+from typing import IO, NamedTuple
 
 from xmach.errors import DataFileError, DataFileMissing
-
-ProgressHandler: TypeAlias = Callable[[int, int], None]  # bytes done, bytes in all
+from xmach.types import OnProgress
 
 CHUNK_BYTES = 1 << 20  # small enough that a chunk and its arrays stay in the cache
 MAX_LINE_BYTES = 1 << 30
@@ -54,15 +53,15 @@ def is_gzip(path: Path) -> bool:
             return raw.read(2) == _GZIP
 
 
-def line_chunks(path: Path, progress: ProgressHandler | None = None, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
+def line_chunks(path: Path, on_progress: OnProgress | None = None, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
     """The lines of a file, plain or gzip'd, about `size` bytes at a time."""
     compressed = is_gzip(path)
     with file_errors(path), path.open("rb") as raw:
         total = os.fstat(raw.fileno()).st_size
         line, rest = 1, b""
         for block in _blocks(path, raw, compressed, size):
-            if progress is not None:
-                progress(raw.tell(), total)
+            if on_progress is not None:
+                on_progress(raw.tell(), total)
             cut = block.rfind(b"\n") + 1
             if cut == 0:
                 rest += block

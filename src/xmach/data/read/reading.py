@@ -22,10 +22,10 @@ from xmach.data.npy import NpyAppender, map_array
 from xmach.data.options import Columns, OnError, ReadOptions
 from xmach.data.read.formats import TABLES, Reader, open_reader, resolve_format
 from xmach.data.read.label_files import with_label_file
-from xmach.data.read.lines import ProgressHandler, file_errors
+from xmach.data.read.lines import file_errors
 from xmach.data.read.rows import Batch, Fault, RowNumbers, row_order
 from xmach.errors import DataFileError, ParameterError
-from xmach.types import AnyArray, SparseRows, TextRows
+from xmach.types import AnyArray, OnProgress, SparseRows, TextRows
 
 READER_VERSION = 3  # part of the cache key: raise it when the same file would read differently
 _ROWS = 1 << 16  # rows whose labels get their ids at a time
@@ -46,7 +46,7 @@ def read_dataset(
     label_file: str | os.PathLike[str] | None = None,
     with_labels: bool = True,
     cache: str | os.PathLike[str] | None = None,
-    progress: ProgressHandler | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Dataset:
     """Read a data file; with a `cache` folder the result is memory-mapped from there, and read only once.
 
@@ -66,7 +66,7 @@ def read_dataset(
         raise ParameterError(f"columns are for tables ({', '.join(TABLES)}); {source} is {name}")
     options = with_label_file(options, source, name)
     target = None if cache is None else Path(cache) / cache_key(source, name, options)
-    return built(target, lambda folder: _build(folder, source, name, options, progress))
+    return built(target, lambda folder: _build(folder, source, name, options, on_progress))
 
 
 def cache_key(source: Path, name: str, options: ReadOptions) -> str:
@@ -85,7 +85,7 @@ def _identity(file: Path) -> list[str | int]:
     return [str(file.absolute()), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress: ProgressHandler | None) -> str:
+def _build(folder: Path, source: Path, name: str, options: ReadOptions, on_progress: OnProgress | None) -> str:
     """Read a file into a folder; the fingerprint of what was read."""
     reader = open_reader(name, options)
     skipped: Counter[str] = Counter()
@@ -96,7 +96,7 @@ def _build(folder: Path, source: Path, name: str, options: ReadOptions, progress
         skipped[fault.reason] += fault.rows_lost
         numbers.lose(fault)
 
-    _write_batches(folder, reader.batches(source, report, progress), numbers)
+    _write_batches(folder, reader.batches(source, report, on_progress), numbers)
     _write_label_ids(folder, reader)
     return describe(folder, reader.n_features, reader.n_labels, reader.label_names, skipped, reader.columns)
 
@@ -168,7 +168,7 @@ def _write_label_ids(folder: Path, reader: Reader) -> None:
 
 
 def read_texts(
-    source: Path, name: str, options: ReadOptions, progress: ProgressHandler | None = None
+    source: Path, name: str, options: ReadOptions, on_progress: OnProgress | None = None
 ) -> Iterator[Sequence[str]]:
     """Yield the texts of the training rows in batches, for a vocabulary to learn from.
 
@@ -180,7 +180,7 @@ def read_texts(
     def report(fault: Fault) -> None:
         _raise_unless_skipped(fault, source, options)
 
-    for batch in open_reader(name, recording).batches(source, report, progress):
+    for batch in open_reader(name, recording).batches(source, report, on_progress):
         if batch.weights is None:
             yield recorder.texts
         else:

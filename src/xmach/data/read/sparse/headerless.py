@@ -7,10 +7,11 @@ from pathlib import Path
 
 from xmach.data.options import ReadOptions
 from xmach.data.read.labels import LabelsByTable
-from xmach.data.read.lines import ProgressHandler, line_chunks
+from xmach.data.read.lines import line_chunks
 from xmach.data.read.rows import Batch, Fault, FaultHandler, Rules
 from xmach.data.read.sparse.fast import RowParser
 from xmach.data.read.sparse.integer_labels import IntegerLabels
+from xmach.types import OnProgress
 
 
 class HeaderlessReader(LabelsByTable):
@@ -28,10 +29,10 @@ class HeaderlessReader(LabelsByTable):
         """The model's width, or one more than the largest column."""
         return self._largest + 1 if self._options.n_features is None else self._options.n_features
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""
         parser, empty = RowParser(self._row_rules), True
-        for chunk in line_chunks(path, progress):
+        for chunk in line_chunks(path, on_progress):
             for batch in parser.parse(chunk):
                 empty = empty and not (len(batch.lines) or batch.faults)
                 for fault in batch.faults:

@@ -17,10 +17,10 @@ import scipy.sparse as sp
 from xmach.data.arrays import as_rows, check_structure
 from xmach.data.options import ReadOptions
 from xmach.data.read.labels import LabelsById
-from xmach.data.read.lines import ProgressHandler, file_errors, is_gzip
+from xmach.data.read.lines import file_errors, is_gzip
 from xmach.data.read.rows import Batch, Fault, FaultHandler, row_offsets
 from xmach.errors import DataFileError, InputError
-from xmach.types import BoolArray, SparseRows, row_batches
+from xmach.types import BoolArray, OnProgress, SparseRows, row_batches
 
 _ROWS = 1 << 16
 _PARTS = {"format.npy", "shape.npy", "data.npy"}
@@ -34,7 +34,7 @@ class NpzReader(LabelsById):
         self.n_features = 0
         self.n_labels = options.known_labels or 0
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
         """The rows that are good in both files."""
         options, size = self._options, path.stat().st_size if path.is_file() else 0
         features, bad = _load(path, "features", options.n_features, report)
@@ -49,8 +49,8 @@ class NpzReader(LabelsById):
         self.n_features, self.n_labels = features.n_columns, labels.n_columns
         for start, stop in row_batches(features.n_rows, _ROWS):
             yield _batch(features.slice(start, stop), labels.slice(start, stop), start, ~bad[start:stop])
-            if progress is not None:
-                progress(size * stop // features.n_rows, size)
+            if on_progress is not None:
+                on_progress(size * stop // features.n_rows, size)
 
 
 _NOTHING = np.zeros(0, np.int32), np.zeros(0, np.float32)

@@ -14,12 +14,13 @@ from pathlib import Path
 from xmach._kernels.parse.sparse_rows import BARE
 from xmach.data.options import ReadOptions
 from xmach.data.read.labels import LabelsById
-from xmach.data.read.lines import Chunk, ProgressHandler, line_chunks
+from xmach.data.read.lines import Chunk, line_chunks
 from xmach.data.read.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row, RowError
 from xmach.data.read.sparse.exact import line_text, parse_line
 from xmach.data.read.sparse.fast import RowParser
 from xmach.data.read.sparse.side_by_side import Lane, join
 from xmach.data.read.sparse.xmc import BAD_HEADER, header_numbers
+from xmach.types import OnProgress
 
 _HEADER = re.compile(r"[ \t]*[+-]?[0-9]+[ \t]+[+-]?[0-9]+[ \t]*")
 
@@ -52,11 +53,11 @@ class SplitFile:
         self.n_rows: int | None = None  # None: no header that can be read
         self.n_columns = 0
 
-    def parts(self, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[tuple[int, Batch]]:
+    def parts(self, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[tuple[int, Batch]]:
         """The number of rows in each part, good or bad, and the good ones; faults of rows stay in the batch."""
         parser: RowParser | None = None
         line = 1
-        for chunk in line_chunks(self.path, progress):
+        for chunk in line_chunks(self.path, on_progress):
             body = chunk
             if parser is None:
                 header, _, rest = chunk.data.partition(b"\n")
@@ -125,10 +126,10 @@ class SplitReader(LabelsById):
         """K; without a label file, that of the model."""
         return (self._options.known_labels or 0) if self._labels is None else self._labels.n_columns
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
         """The rows that are good in both files; faults are reported in order of rows."""
         self._features = features = SplitFile(path, "features", self._options.n_features)
-        parts = features.parts(report, progress)
+        parts = features.parts(report, on_progress)
         if not self._options.with_labels or self._options.label_file is None:
             for _, batch in parts:
                 for fault in batch.faults:

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from xmach._kernels.parse.sparse_rows import ANY_INTEGER, PLAIN
 from xmach.data.options import ReadOptions
-from xmach.data.read.lines import ProgressHandler, first_line
+from xmach.data.read.lines import first_line
 from xmach.data.read.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row
 from xmach.data.read.sparse.exact import line_text, parse_line
 from xmach.data.read.sparse.headerless import HeaderlessReader
 from xmach.data.read.sparse.integer_labels import integer_label
+from xmach.types import OnProgress
 
 _ROW = re.compile(rb"([0-9+.,-]+|[0-9]+:[^ \t]+|(?=[ \t]))([ \t]+[^ \t:]+:[^ \t]*)*[ \t]*")
 _LABELS = re.compile(rb"[+-]?[0-9]+(\.0*)?(,[+-]?[0-9]+(\.0*)?)*[ \t]*")
@@ -56,10 +57,10 @@ class SvmlightReader(HeaderlessReader):
     def __init__(self, options: ReadOptions) -> None:
         super().__init__(options, SvmlightRules(options.n_features), "expected rows such as '3 1:0.5 7:1.2'")
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""
         self._refuse_header(path, report)
-        yield from super().batches(path, report, progress)
+        yield from super().batches(path, report, on_progress)
 
     @staticmethod
     def _refuse_header(path: Path, report: FaultHandler) -> None:

@@ -18,12 +18,11 @@ import pyarrow as pa
 
 from xmach._kernels.parse.sparse_rows import ANY_INTEGER, BARRED
 from xmach.data.options import ReadOptions
-from xmach.data.read.lines import ProgressHandler
 from xmach.data.read.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row, RowError, to_float32, whole_number
 from xmach.data.read.sparse.exact import check_number, line_text, parse_labels
 from xmach.data.read.sparse.headerless import HeaderlessReader
 from xmach.data.read.sparse.integer_labels import integer_label
-from xmach.types import FloatArray
+from xmach.types import FloatArray, OnProgress
 
 _HASHED_COLUMNS = 1 << 18
 _MOST_REMEMBERED = 1 << 20  # names and their columns
@@ -52,10 +51,10 @@ class VwReader(HeaderlessReader):
         """The model's width; otherwise 2^18 where anything was hashed, or one more than the largest number."""
         return self._rules.width if self._rules.hashed else super().n_features
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""
         told = False
-        for batch in super().batches(path, report, progress):
+        for batch in super().batches(path, report, on_progress):
             if self._rules.hashed and self._largest >= self._rules.width and not told:
                 told = True
                 message = f"names are hashed into {self._rules.width} columns, but there is a feature "

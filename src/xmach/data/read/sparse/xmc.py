@@ -11,11 +11,12 @@ import numpy as np
 from xmach._kernels.parse.sparse_rows import PLAIN
 from xmach.data.options import ReadOptions
 from xmach.data.read.labels import LabelsById
-from xmach.data.read.lines import Chunk, ProgressHandler, line_chunks, line_content
+from xmach.data.read.lines import Chunk, line_chunks, line_content
 from xmach.data.read.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row, RowError, whole_number
 from xmach.data.read.sparse.exact import BLANK, line_text, parse_line
 from xmach.data.read.sparse.fast import RowParser
 from xmach.data.read.sparse.svmlight import looks_like_svmlight
+from xmach.types import OnProgress
 
 _HEADER = re.compile(r"[ \t]*[+-]?[0-9]+([ \t]+[+-]?[0-9]+){2}[ \t]*")
 BAD_HEADER = "bad header"
@@ -91,10 +92,10 @@ class XmcReader(LabelsById):
         """K; 0 where the header cannot be read."""
         return 0 if self._n_expected is None else self._rules.n_labels
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""
         parser = None
-        for chunk in line_chunks(path, progress):
+        for chunk in line_chunks(path, on_progress):
             body = chunk
             if parser is None:
                 rest = self._take_header(chunk, report)

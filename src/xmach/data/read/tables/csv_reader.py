@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from xmach.data.read.lines import MAX_LINE_BYTES, Chunk, ProgressHandler, line_chunks
+from xmach.data.read.lines import MAX_LINE_BYTES, Chunk, line_chunks
 from xmach.data.read.rows import Fault, FaultHandler, RowError
 from xmach.data.read.sparse.exact import BlankLines
 from xmach.data.read.tables.columns import BAD_HEADER
@@ -25,6 +25,7 @@ from xmach.data.read.tables.csv_records import (
     record_end,
 )
 from xmach.data.read.tables.reader import CHUNK_BYTES, TableBlock, TableReader
+from xmach.types import OnProgress
 
 
 class CsvReader(TableReader):
@@ -32,11 +33,11 @@ class CsvReader(TableReader):
 
     dialect: Dialect = CSV
 
-    def _blocks(self, path: Path, report: FaultHandler, progress: ProgressHandler | None) -> Iterator[TableBlock]:
+    def _blocks(self, path: Path, report: FaultHandler, on_progress: OnProgress | None) -> Iterator[TableBlock]:
         self._names: Sequence[str] = ()
         self._blanks = BlankLines()
         line, rest, tried, empty = 1, [b""], 0, True
-        for chunk in chain(line_chunks(path, progress, CHUNK_BYTES), _END):
+        for chunk in chain(line_chunks(path, on_progress, CHUNK_BYTES), _END):
             rest.append(chunk.data)
             size = sum(map(len, rest))
             if size < 2 * tried and chunk.data:  # a record longer than a chunk is not looked at again for each one

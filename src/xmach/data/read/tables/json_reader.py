@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.json
 
 from xmach.data.options import ReadOptions
-from xmach.data.read.lines import Chunk, ProgressHandler, line_chunks
+from xmach.data.read.lines import Chunk, line_chunks
 from xmach.data.read.rows import Fault, FaultHandler, RowError
 from xmach.data.read.sparse.exact import BlankLines
 from xmach.data.read.tables.csv_records import is_utf8
 from xmach.data.read.tables.json_cells import JsonCells
 from xmach.data.read.tables.reader import CHUNK_BYTES, TableBlock, TableReader
+from xmach.types import OnProgress
 
 _EXPECTED = "JSON lines are expected, one object a line"
 
@@ -34,9 +35,9 @@ class JsonLinesReader(TableReader):
         self._blanks = BlankLines()
         self._cells: JsonCells | None = None  # what the columns hold, once they are known
 
-    def _blocks(self, path: Path, report: FaultHandler, progress: ProgressHandler | None) -> Iterator[TableBlock]:
+    def _blocks(self, path: Path, report: FaultHandler, on_progress: OnProgress | None) -> Iterator[TableBlock]:
         empty = True
-        for chunk in line_chunks(path, progress, CHUNK_BYTES):
+        for chunk in line_chunks(path, on_progress, CHUNK_BYTES):
             if empty and (fault := _not_lines(chunk)) is not None:
                 report(fault)
                 return

@@ -17,14 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xmach.data.options import ReadOptions
-from xmach.data.read.lines import ProgressHandler
 from xmach.data.read.rows import Batch, Fault, FaultHandler, RowError
 from xmach.data.read.tables import parquet_rows as own
 from xmach.data.read.tables.cells import BadRows, LabelCells, label_cells, weights
 from xmach.data.read.tables.reader import Features, TableBlock, TableReader
 from xmach.data.read.tables.string_labels import StringLabels
 from xmach.errors import DataFileError
-from xmach.types import FloatArray
+from xmach.types import FloatArray, OnProgress
 
 MAGIC = b"PAR1"
 _BLOCK_BYTES = 1 << 23  # unpacked
@@ -47,7 +46,7 @@ class ParquetReader(TableReader):
     def _fault(self, line: int, error: RowError) -> Fault:
         return Fault(None, error.reason, f"row {line} (counted from 0): {error.message}")
 
-    def _blocks(self, path: Path, report: FaultHandler, progress: ProgressHandler | None) -> Iterator[TableBlock]:
+    def _blocks(self, path: Path, report: FaultHandler, on_progress: OnProgress | None) -> Iterator[TableBlock]:
         _check_ends(path)
         with _damage(path):
             file = pq.ParquetFile(
@@ -71,8 +70,8 @@ class ParquetReader(TableReader):
                     columns = {name: batch.column(name).cast(types[name]) for name in types}
                 yield TableBlock(np.arange(start, start + batch.num_rows), columns)
                 start += batch.num_rows
-                if progress is not None:
-                    progress(size * start // max(n_rows, 1), size)
+                if on_progress is not None:
+                    on_progress(size * start // max(n_rows, 1), size)
             if not start:  # a table of no rows has its columns all the same
                 yield TableBlock(np.zeros(0, np.int64), {name: pa.array([], kind) for name, kind in types.items()})
 

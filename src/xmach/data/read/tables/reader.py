@@ -14,13 +14,12 @@ import pyarrow.compute as pc
 
 from xmach.data.options import ReadOptions
 from xmach.data.read.labels import LabelsByTable
-from xmach.data.read.lines import ProgressHandler
 from xmach.data.read.rows import Batch, Fault, FaultHandler, RowError
 from xmach.data.read.tables.cells import BadRows, LabelCells, label_cells, numbers, texts, weights
 from xmach.data.read.tables.columns import columns_to_read, resolve_columns
 from xmach.data.read.tables.string_labels import StringLabels
 from xmach.errors import ParameterError
-from xmach.types import FloatArray, Int32Array, IntArray, row_batches
+from xmach.types import FloatArray, Int32Array, IntArray, OnProgress, row_batches
 
 _TEXTS = 1 << 13  # rows made of text at a time: a chunk's words and columns take thirty times its bytes
 CHUNK_BYTES = 1 << 22  # of text formats: pyarrow's parsers cost a tenth of a millisecond a call
@@ -85,9 +84,9 @@ class TableReader(LabelsByTable, ABC):
             return 0 if self._options.text is None else self._options.text.n_features
         return len(self.columns.features)
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
         """The rows; faults are reported in order of lines."""
-        for block in self._blocks(path, report, progress):
+        for block in self._blocks(path, report, on_progress):
             for part in [block] if self._options.text is None else block.parts(_TEXTS):
                 batch = self._batch(part)
                 for fault in batch.faults:
@@ -95,7 +94,7 @@ class TableReader(LabelsByTable, ABC):
                 yield batch
 
     @abstractmethod
-    def _blocks(self, path: Path, report: FaultHandler, progress: ProgressHandler | None) -> Iterator[TableBlock]:
+    def _blocks(self, path: Path, report: FaultHandler, on_progress: OnProgress | None) -> Iterator[TableBlock]:
         """The wanted columns, some rows at a time, after `_settle` has said yes to the header."""
 
     def _fault(self, line: int, error: RowError) -> Fault:
