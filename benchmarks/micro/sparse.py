@@ -12,8 +12,9 @@ from tests.reference.sparse import sparse_adam_slow, sparse_forward_slow
 
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
+from xmach._kernels.train.dense import AdamRates
 from xmach._kernels.train.sparse import sparse_forward
-from xmach.learners.buffers import AdamRates, BatchTransposer
+from xmach.learners.buffers import BatchTransposer
 from xmach.types import FloatArray, SparseRows
 
 N_ROWS, N_FEATURES, EACH, WIDTH = 128, 101_938, 670, 500

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference.sparse import sparse_adam_slow, sparse_forward_slow
 
+from xmach._kernels.train.dense import AdamRates
 from xmach._kernels.train.sparse import (
     BLOCK,
     count_features,
@@ -16,7 +17,7 @@ from xmach._kernels.train.sparse import (
     sparse_forward,
     transpose_batch,
 )
-from xmach.learners.buffers import AdamRates, BatchTransposer
+from xmach.learners.buffers import BatchTransposer
 from xmach.types import FloatArray, Int32Array, IntArray, SparseRows
 
 RATE, BETA1, BETA2, EPSILON, DECAY = (np.float32(number) for number in (0.01, 0.9, 0.999, 1e-8, 0.98))
@@ -106,7 +107,7 @@ def test_adam_on_touched_rows_is_its_twin(shape: tuple[int, int, int, int], colu
     fast = [draw.normal(size=(n_features, width)).astype(np.float32) for _ in range(2)]
     fast.append(np.abs(draw.normal(size=(n_features, width))).astype(np.float32))
     before, slow = [array.copy() for array in fast], [array.copy() for array in fast]
-    sparse_adam(*transposed(batch, n_features), delta, *fast, RATE, BETA1, BETA2, EPSILON, DECAY)
+    sparse_adam(*transposed(batch, n_features), delta, *fast, AdamRates(RATE, BETA1, BETA2, EPSILON, DECAY))
     sparse_adam_slow(batch, delta, *slow, *(float(number) for number in (RATE, BETA1, BETA2, EPSILON, DECAY)))
     untouched = np.setdiff1d(np.arange(n_features), batch[1])
     for mine, twin, old in zip(fast, slow, before, strict=True):

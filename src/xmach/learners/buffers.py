@@ -1,4 +1,4 @@
-"""What training steps share: reusable buffers, the rates of Adam, and batches transposed by feature.
+"""What training steps share: reusable buffers, and batches transposed by feature.
 
 Fresh pages for a gradient of 20 MB would cost milliseconds in every step.
 """
@@ -12,18 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from xmach._kernels._lines import LINE
+from xmach._kernels.train.dense import AdamRates
 from xmach._kernels.train.sparse import BLOCK, count_features, list_features, sparse_adam, transpose_batch
 from xmach.types import BoolArray, FloatArray, Int32Array, SparseRows
-
-
-class AdamRates(NamedTuple):
-    """The scalar arguments of an Adam kernel; `rate` includes the bias correction of the step."""
-
-    rate: np.float32
-    beta1: np.float32
-    beta2: np.float32
-    epsilon: np.float32
-    decay: np.float32
 
 
 def aligned_zeros(*shape: int) -> FloatArray:
@@ -63,7 +54,7 @@ class FeatureLists(NamedTuple):
         self, delta: FloatArray, weights: FloatArray, moments: tuple[FloatArray, FloatArray], rates: AdamRates
     ) -> None:
         """Take one Adam step with the gradient batch^T @ delta, on the weights of the features that occur."""
-        sparse_adam(*self, delta, weights, *moments, *rates)
+        sparse_adam(*self, delta, weights, *moments, rates)
 
 
 class BatchTransposer:

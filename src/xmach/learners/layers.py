@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmach._kernels.train.dense import adam, adam_row
-from xmach.learners.buffers import AdamRates, Buffers, aligned_zeros
+from xmach._kernels.train.dense import AdamRates, adam, adam_row
+from xmach.learners.buffers import Buffers, aligned_zeros
 from xmach.types import FloatArray, IntArray
 
 _MIN_ROWS_SAVED = 16  # copying a weight costs about as much as multiplying it, forward and backward, for this many rows
@@ -46,13 +46,13 @@ def update_layer(
     layer: Layer, gradient: FloatArray, places: IntArray, bias_gradient: FloatArray, rates: AdamRates
 ) -> None:
     """Take an Adam step; the gradient of row i of the weights is gradient[places[i]]."""
-    adam(layer.weights, gradient, places, *layer.moments[:2], *rates)
+    adam(layer.weights, gradient, places, *layer.moments[:2], rates)
     update_bias(layer, bias_gradient, rates)
 
 
 def update_bias(layer: Layer, gradient: FloatArray, rates: AdamRates) -> None:
     """Take an Adam step on the bias, which has no weight decay."""
-    adam_row(layer.bias, gradient, *layer.moments[2:], *rates._replace(decay=np.float32(1.0)))
+    adam_row(layer.bias, gradient, *layer.moments[2:], rates._replace(decay=np.float32(1.0)))
 
 
 class ActiveUnits(NamedTuple):

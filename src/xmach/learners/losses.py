@@ -7,33 +7,26 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xmach._kernels.train.dense import bce_gradient
+from xmach._kernels.train.dense import TargetBatch, bce_gradient
 from xmach._kernels.train.softmax import LANES, softmax_loss, softmax_sampled
 from xmach.learners.buffers import BatchTransposer
-from xmach.learners.task import TargetBatch
 from xmach.models.network import sigmoid_in_place
-from xmach.types import FloatArray, Int32Array, IntArray, SparseRows
+from xmach.types import FloatArray, SparseRows
 
 
 def bce_loss(
-    logits: FloatArray,
-    bias: FloatArray,
-    offsets: IntArray,
-    buckets: Int32Array,
-    masses: FloatArray,
-    weights: FloatArray,
-    bias_gradient: FloatArray,
+    logits: FloatArray, bias: FloatArray, targets: TargetBatch, weights: FloatArray, bias_gradient: FloatArray
 ) -> float:
     """Do as `softmax_loss` does, with binary cross-entropy for each bucket."""
     logits += bias
     delta = sigmoid_in_place(logits)
-    loss = bce_gradient(delta, offsets, buckets, masses, weights)
+    loss = bce_gradient(delta, targets, weights)
     delta *= np.float32(1.0 / max(1, len(weights)))
     np.sum(delta, axis=0, out=bias_gradient)
     return loss
 
 
-# (logits, bias, offsets, buckets, masses, weights, bias gradient) -> summed loss
+# (logits, bias, targets, weights, bias gradient) -> summed loss
 LOSSES: dict[str, Callable[..., float]] = {"softmax": softmax_loss, "bce": bce_loss}
 
 
@@ -65,7 +58,7 @@ class SparseGradient:
             self._columns, self._values = np.empty(size, np.int32), np.empty(size, np.float32)
         indptr = np.empty(n + 1, np.int64)
         loss = softmax_sampled(
-            logits, bias, *targets, weights, np.float32(self.skip_below), draw.random((n, LANES), np.float32),
+            logits, bias, targets, weights, np.float32(self.skip_below), draw.random((n, LANES), np.float32),
             indptr, self._columns, self._values,
         )  # fmt: skip
         columns, values = self._columns[: indptr[-1]], self._values[: indptr[-1]]

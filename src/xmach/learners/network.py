@@ -8,12 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from xmach._kernels.train.dense import AdamRates, TargetBatch
 from xmach._kernels.train.sparse import sparse_forward
-from xmach.learners.buffers import AdamRates, BatchTransposer, Buffers
+from xmach.learners.buffers import BatchTransposer, Buffers
 from xmach.learners.layers import ActiveUnits, Layer, new_layer, update_bias, update_layer
 from xmach.learners.losses import LOSSES, SparseGradient
 from xmach.learners.settings import NetworkSettings
-from xmach.learners.task import Batch, TargetBatch
+from xmach.learners.task import Batch
 from xmach.models import NetworkModel
 from xmach.models.network import first_layer
 from xmach.types import AnyArray, FloatArray, Rows, SparseRows
@@ -90,7 +91,7 @@ class NetworkTrainer:
             draw = stream(self.seed, self.repetition, "skip", *position)
             return self._sparse_loss.compute(logits, bias, targets, weights, draw)
         gradient = self._buffers.array("bias gradient", len(bias))
-        loss = LOSSES[self.settings.loss](logits, bias, *targets, weights, gradient)
+        loss = LOSSES[self.settings.loss](logits, bias, targets, weights, gradient)
         return loss, logits, gradient
 
     def _backward_activation(
@@ -186,4 +187,4 @@ class NetworkTrainer:
 def batch_loss(model: NetworkModel, batch: Batch) -> float:
     """Return the summed weighted loss of a model on a batch, without training on it."""
     no_bias = np.zeros(model.n_buckets, np.float32)  # the logits include it
-    return LOSSES[model.loss](model.logits(batch.rows), no_bias, *batch.targets, batch.weights, np.empty_like(no_bias))
+    return LOSSES[model.loss](model.logits(batch.rows), no_bias, batch.targets, batch.weights, np.empty_like(no_bias))

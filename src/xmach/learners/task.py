@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from xmach._kernels.train.dense import bucket_targets
+from xmach._kernels.train.dense import TargetBatch, bucket_targets
 from xmach._kernels.train.rows import gather_rows
 from xmach.buckets import Buckets
 from xmach.features import Scaler
@@ -17,21 +17,12 @@ from xmach.types import (
     AnyArray,
     BucketModel,
     FloatArray,
-    Int32Array,
     IntArray,
     Monitor,
     Rows,
     SparseRows,
     take_rows,
 )
-
-
-class TargetBatch(NamedTuple):
-    """The targets of n rows: row i has buckets[offsets[i]:offsets[i+1]], distinct, with masses that sum to 1."""
-
-    offsets: IntArray  # (n + 1,)
-    buckets: Int32Array
-    masses: FloatArray
 
 
 class Batch(NamedTuple):
@@ -79,10 +70,7 @@ class LabelledRows:
         labels, hashes, r = self.labels, self.hashes, self.repetition
         size = int((labels.indptr[which + 1] - labels.indptr[which]).sum())
         batch = TargetBatch(np.empty(len(which) + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float32))
-        bucket_targets(
-            labels.indptr, labels.indices, labels.values, which,
-            *hashes.rule(r), *batch,
-        )  # fmt: skip
+        bucket_targets(labels.indptr, labels.indices, labels.values, which, *hashes.rule(r), batch)
         return batch
 
 
