@@ -124,9 +124,9 @@ def test_labels_left_out_are_neither_answers_nor_true(monkeypatch: pytest.Monkey
 
 
 def test_no_rows_and_no_depths_are_refused() -> None:
-    with pytest.raises(InputError, match="there is no row to evaluate on"):
+    with pytest.raises(InputError, match="there are no rows to evaluate on"):
         evaluate(a_predictor(), some_data().slice(0, 0))
-    with pytest.raises(ParameterError, match="ks must have at least one entry"):
+    with pytest.raises(ParameterError, match="ks must not be empty"):
         evaluate(a_predictor(), some_data(), ())
 
 

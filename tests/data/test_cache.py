@@ -74,7 +74,7 @@ def test_a_damaged_cache_is_built_again(write: WriteFile, tmp_path: Path, damage
 
 def test_a_bad_file_leaves_nothing_behind(write: WriteFile, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    with pytest.raises(DataFileError, match=":3: 'x' is no label"):
+    with pytest.raises(DataFileError, match=":3: 'x' is not a label"):
         read_dataset(write("2 10 5\n0 0:1\nx 1:1\n"), cache=cache)
     assert list(cache.iterdir()) == []
 

@@ -198,7 +198,7 @@ def test_tables_without_a_header(write: WriteFile) -> None:
     columns = Columns(labels="0", header=False)
     data = read_dataset(write("x,1,2\ny,3,4\n", "t.csv"), columns=columns)
     assert (data.features.tolist(), labels_of(data)) == ([[1, 2], [3, 4]], [["x"], ["y"]])
-    with pytest.raises(DataFileError, match=r"t.csv:1: there is no column 'labels'.* '0', '1'.*say which"):
+    with pytest.raises(DataFileError, match=r"t.csv:1: there is no column 'labels'.* '0', '1'.*name the column"):
         read_dataset(write("x,1\n", "t.csv"), columns=Columns(header=False))
 
 

@@ -1,4 +1,4 @@
-"""Labels to buckets: 2-universal hashes, tables of clusters, their signatures, the index that a decoder searches."""
+"""Labels to buckets: 2-universal hashes, tables of clusters, signatures, and the index that a decoder searches."""
 
 from xmach._kernels.decode.index import Index
 from xmach.buckets.inverted import (

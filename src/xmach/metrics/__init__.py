@@ -1,7 +1,7 @@
-"""How good a ranking is: over batches of rows, weighted or not; as usually defined and as the paper's appendix does.
+"""Ranking metrics over batches of rows, weighted or not: the usual definitions and those of the paper's appendix.
 
-`RankingMetrics` adds up any of them in one pass; the functions are one measure each. Names ending in `_paper` are
-the paper's definitions; docs/metrics.md has every formula.
+`RankingMetrics` computes any of them in one pass; each function computes one. Names that contain `_paper` follow the
+paper's definitions. docs/metrics.md has every formula.
 """
 
 from xmach.metrics.at_k import (

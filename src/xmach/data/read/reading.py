@@ -1,4 +1,4 @@
-"""read_dataset: a file, chunk by chunk, into a folder of arrays; memory stays bounded whatever the file's size."""
+"""read_dataset: reads a file in chunks into a folder of arrays, in bounded memory; read_texts: only its texts."""
 
 from __future__ import annotations
 
@@ -50,16 +50,18 @@ def read_dataset(
 ) -> Dataset:
     """Read a data file; with a `cache` folder the result is memory-mapped from there, and read only once.
 
-    `n_features`, `n_labels` and `label_names` are those of the model that the rows are for. `columns` says what is
-    what in a table, `text` makes rows of its texts, `label_file` holds the labels where a format keeps them apart;
-    `with_labels=False` reads rows that need have no labels. With `on_error="skip"` bad rows are dropped and counted
-    in `Dataset.skipped`, and `Dataset.row_numbers` says which ones are left; a bad header, or a damaged file, is an
-    error all the same. `Dataset.columns` are those that were read, with nothing left open.
+    `n_features`, `n_labels` and `label_names` are those of the model that the rows are for. `columns` gives the roles
+    of a table's columns, and `text` is the vectorizer of its texts. `label_file` is for formats with labels in a
+    separate file. `with_labels=False` reads rows that need no labels.
+
+    With `on_error="skip"` bad rows are dropped and counted in `Dataset.skipped`, and `Dataset.row_numbers` tells which
+    rows remain. A bad header or a damaged file still raises an error. `Dataset.columns` are the columns that were
+    read, all resolved. `on_progress` gets the bytes read so far and the size of the file.
     """
     apart = None if label_file is None else Path(label_file)
     options = ReadOptions(on_error, n_features, n_labels, label_names, columns or Columns(), text, apart, with_labels)
     if options.columns.text and text is None:
-        raise ParameterError("text columns need `text`, which makes rows of texts, such as xmach.features.HashedText()")
+        raise ParameterError("text columns need a vectorizer: pass `text`, such as xmach.features.HashedText()")
     source = Path(path)
     name = resolve_format(source, format)
     if name not in TABLES and columns not in (None, Columns()):
@@ -70,7 +72,7 @@ def read_dataset(
 
 
 def cache_key(source: Path, name: str, options: ReadOptions) -> str:
-    """A name that changes with the files, the format, the options and the reader."""
+    """Return a name that changes with the files, the format, the options and the reader."""
     files = [_identity(file) for file in (source, options.label_file) if file is not None]
     facts = [READER_VERSION, files, name, options.on_error, options.n_features, options.n_labels]
     facts += [names_digest(options.label_names), options.columns.to_dict(), options.with_labels]
@@ -86,7 +88,7 @@ def _identity(file: Path) -> list[str | int]:
 
 
 def _build(folder: Path, source: Path, name: str, options: ReadOptions, on_progress: OnProgress | None) -> str:
-    """Read a file into a folder; the fingerprint of what was read."""
+    """Read a file into a folder and return the fingerprint of the dataset."""
     reader = open_reader(name, options)
     skipped: Counter[str] = Counter()
     numbers = RowNumbers()
@@ -107,7 +109,7 @@ def _raise_unless_skipped(fault: Fault, source: Path, options: ReadOptions) -> N
 
 
 def _write_batches(folder: Path, batches: Iterator[Batch], numbers: RowNumbers) -> None:
-    """The features as they will stay, the labels as the file writes them."""
+    """Write the features in their final form, and the labels as they are in the file."""
     with ExitStack() as files:
         opened: dict[str, NpyAppender] = {}
 
@@ -119,7 +121,7 @@ def _write_batches(folder: Path, batches: Iterator[Batch], numbers: RowNumbers) 
 
         n_features = n_labels = n_rows = 0  # written so far
         append("labels-indptr", np.int64, np.zeros(1, np.int64))
-        for batch in chain(batches, [_NO_ROWS]):  # a file without rows has its arrays, too
+        for batch in chain(batches, [_NO_ROWS]):  # so that a file without rows has all arrays
             append("labels-indptr", np.int64, n_labels + np.cumsum(batch.label_counts))
             n_labels += len(batch.labels)
             append("labels-raw", np.int64, batch.labels)
@@ -149,7 +151,7 @@ def _write_batches(folder: Path, batches: Iterator[Batch], numbers: RowNumbers) 
 
 
 def _write_label_ids(folder: Path, reader: Reader) -> None:
-    """Labels as the file writes them become ids, sorted within a row."""
+    """Convert the labels of the file to ids, sorted within a row."""
     indptr, raw = map_array(folder / "labels-indptr.npy"), map_array(folder / "labels-raw.npy")
     counts = map_array(folder / "labels-counts.npy")
     with (

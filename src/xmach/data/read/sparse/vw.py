@@ -1,10 +1,11 @@
-"""Vowpal Wabbit's text: `LABEL [WEIGHT] ['TAG]|NAMESPACE[:WEIGHT] FEATURE[:VALUE] ...`, how ODP and ImageNet come.
+"""Vowpal Wabbit's text format, in which ODP and ImageNet are distributed.
 
-Columns are Vowpal Wabbit's own. In the namespace without a name, features that are whole numbers are columns as they
-are, so a file that counts from 1 leaves column 0 empty. Every other feature is hashed into `n_features` columns, 2^18
-unless said, which is its `-b 18`: a name by murmur3, seeded with the hash of its namespace; a whole number by adding
-that hash. A feature without a value is 1, and features that meet in one column of a row add up. Labels are integers,
-several as `1,7,3`; a row without one is to be answered. There are no comments.
+A row is `LABEL [WEIGHT] ['TAG]|NAMESPACE[:WEIGHT] FEATURE[:VALUE] ...`. Columns are the same as in Vowpal Wabbit. In
+the unnamed namespace, features that are whole numbers are columns as they are, so a file that counts from 1 leaves
+column 0 empty. Every other feature is hashed into `n_features` columns, by default 2^18 (its `-b 18`): a name by
+murmur3, seeded with the hash of its namespace; a whole number by adding that hash. A feature without a value is 1, and
+features in the same column of a row are added. Labels are integers, several as `1,7,3`; a row to predict has none.
+There are no comments.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ _VW_HEAD = re.compile(rb"([+-]?[0-9][0-9+.,-]*[ \t]+([0-9.eE+-]+[ \t]+)?)?('[^ \
 
 
 def looks_like_vw(content: bytes) -> bool:
-    """Whether a line has a bar after labels."""
+    """Return whether a line has a bar after labels."""
     return _VW_HEAD.match(content) is not None
 
 
 class VwReader(HeaderlessReader):
-    """Reads one file; sizes and label ids are known when all batches are through."""
+    """Reads one file; sizes and label ids are known once all batches have been read."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._rules = VwRules(options.n_features)
@@ -48,34 +49,34 @@ class VwReader(HeaderlessReader):
 
     @property
     def n_features(self) -> int:
-        """The model's width; otherwise 2^18 where anything was hashed, or one more than the largest number."""
+        """The model's width; otherwise 2^18 if anything was hashed, or one more than the largest number."""
         return self._rules.width if self._rules.hashed else super().n_features
 
     def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
-        """The rows; faults are reported in order of lines."""
-        told = False
+        """Yield the rows; faults are reported in order of lines."""
+        reported = False
         for batch in super().batches(path, report, on_progress):
-            if self._rules.hashed and self._largest >= self._rules.width and not told:
-                told = True
+            if self._rules.hashed and self._largest >= self._rules.width and not reported:
+                reported = True
                 message = f"names are hashed into {self._rules.width} columns, but there is a feature "
-                message += f"{self._largest}: say how many features there are (n_features)"
+                message += f"{self._largest}: pass the number of features (n_features)"
                 report(Fault(None, "numbers beyond hashed names", message, rows_lost=0))
             yield batch
 
 
 class VwRules:
-    """Labels are any integers; columns are as Vowpal Wabbit has them."""
+    """Labels are any integers; columns are those of Vowpal Wabbit."""
 
     form, n_labels = BARRED, ANY_INTEGER
 
     def __init__(self, n_features: int | None) -> None:
         self.n_features = MAX_COLUMNS if n_features is None else n_features
         self.width = _HASHED_COLUMNS if n_features is None else n_features
-        self.hashed = False  # whether any feature was
+        self.hashed = False  # whether any feature was hashed
         self._known: dict[tuple[int, str], int] = {}
 
     def row(self, content: bytes) -> Row:
-        """Labels, features and the weight."""
+        """Parse labels, features and the weight."""
         text = line_text(content, _CONTROL, "text")
         head, bar, _ = text.partition("|")
         if not bar:
@@ -104,7 +105,7 @@ class VwRules:
         return Row(sorted(labels), order, found, weight)
 
     def _namespace(self, part: str, start: int) -> tuple[int, float, list[tuple[str, str, int]]]:
-        """The seed and weight of a namespace, and its features as (name, value, column in the text)."""
+        """Parse the seed and weight of a namespace, and its features as (name, value, column in the text)."""
         tokens = [(match.group(), start + match.start() + 1) for match in _TOKEN.finditer(part)]
         seed, scale = 0, 1.0
         if tokens and tokens[0][1] == start + 1:  # it touches the bar, so it is a name
@@ -139,8 +140,8 @@ class VwRules:
 
 
 def _hash(name: str, seed: int) -> int:
-    """Vowpal Wabbit's hash of a name."""
-    # here: scikit-learn takes two seconds to import, which a file without names does not need
+    """Return Vowpal Wabbit's hash of a name."""
+    # imported here: scikit-learn takes two seconds to import, and a file without names does not need it
     from sklearn.utils import murmurhash3_32
 
     if _DIGITS.fullmatch(name):
@@ -149,7 +150,7 @@ def _hash(name: str, seed: int) -> int:
 
 
 def _head(head: str) -> tuple[set[int], float]:
-    """The labels and the weight before the first bar; raises RowError."""
+    """Parse the labels and the weight before the first bar; raises RowError."""
     tokens = [(match.group(), match.start() + 1) for match in _TOKEN.finditer(head)]
     touching = bool(head) and head[-1] not in " \t"
     if tokens and (touching or tokens[-1][0].startswith("'")):
@@ -172,7 +173,7 @@ def _head(head: str) -> tuple[set[int], float]:
 
 
 def _split(token: str, column: int) -> tuple[str, str, int]:
-    """The name, the value as text, and the column of the name; raises RowError."""
+    """Split a feature into its name, value (as text) and the column of the name; raises RowError."""
     name, colon, value = token.partition(":")
     if not name:
         raise RowError("bad feature", f"{token!r} has no name before its colon", column)
