@@ -1,4 +1,4 @@
-"""Texts a block at a time: folded, encoded, and put together as rows again."""
+"""Processes texts in blocks: folds and encodes them, and joins the resulting rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from xmach.errors import InputError
 from xmach.features.words import character_kinds, folded
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray, SparseRows
 
-_BLOCK = 1 << 18  # characters at a time: bounds the working memory, which is some 20 times as much
+_BLOCK = 1 << 18  # characters at a time: bounds the working memory, which is about 20 times as large
 
 
 class Encoded(NamedTuple):
-    """Folded texts as UTF-8, where each ends in it, and the kinds of the characters that they have."""
+    """Folded texts in UTF-8, where each text ends, and the kinds of their characters."""
 
     data: AnyArray  # uint8
     ends: IntArray  # (n,)
@@ -23,7 +23,7 @@ class Encoded(NamedTuple):
 
 
 def encoded_blocks(texts: Sequence[str]) -> Iterator[Encoded]:
-    """The texts in order, some at a time; refuses what is no list of texts, with its row."""
+    """Yield the texts in order, in blocks; raises InputError if one is not a string."""
     if isinstance(texts, str):
         raise InputError("texts must be a list of strings, got one string; put it in a list")
     for start, stop in _bounds(texts):
@@ -36,7 +36,7 @@ def counted_rows(
     n_features: int,
     binary: bool,
 ) -> SparseRows:
-    """The rows that `count` makes of blocks, as lengths, columns and counts; `binary`: 1 for every count."""
+    """Join the rows that `count` returns for each block: lengths, columns and counts. `binary` sets counts to 1."""
     lengths, indices, values = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
     for block in encoded_blocks(texts):
         row_lengths, columns, counts = count(block)
@@ -48,10 +48,10 @@ def counted_rows(
 
 
 def _bounds(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """(start, stop) of texts that are hashed together: as many as have `_BLOCK` characters, or one."""
+    """Yield (start, stop) of blocks of texts, each of at most `_BLOCK` characters or of one text."""
     try:
         totals = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
-    except TypeError:  # one has no length
+    except TypeError:  # a text without a length
         check_texts(texts)
         raise
     start = 0
@@ -76,7 +76,7 @@ def _encoded(texts: Sequence[str], first_row: int) -> Encoded:
                 parts[row] = folded(text)
                 sizes[row] = len(_utf8(parts[row]))
         joined = "".join(parts)
-    # Folded text has no capital of ASCII's left, so that the others can be lowered with it, all at once.
+    # Folded text has no ASCII capitals, so lowering all texts at once changes only the others.
     data = np.frombuffer(_utf8(joined).lower(), dtype=np.uint8)
     largest = data.max(initial=0)
     n_points = 0x80 if largest < 0x80 else 0x10000 if largest < 0xF0 else 0x110000
@@ -84,12 +84,12 @@ def _encoded(texts: Sequence[str], first_row: int) -> Encoded:
 
 
 def _utf8(text: str) -> bytes:
-    """Lone surrogates have an encoding, too: they are in no word, but may be between two."""
+    """Encode a text, lone surrogates included: they are part of no word, but may separate two."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def check_texts(texts: Sequence[str], first_row: int = 0) -> None:
-    """Refuse what is no text, with its row, counted from `first_row`."""
+    """Raise InputError if a text is not a string; rows are counted from `first_row`."""
     for row, text in enumerate(texts, first_row):
         if not isinstance(text, str):
-            raise InputError(f"texts: row {row} is a {type(text).__name__}, not a string; leave it out or convert it")
+            raise InputError(f"texts: row {row} is a {type(text).__name__}, not a string; drop or convert it")

@@ -1,4 +1,4 @@
-"""A synthetic product search: products with titles, and queries with what was bought after them."""
+"""A synthetic product search: products with titles, and queries with their purchases."""
 
 from xmach.synthetic.block import Period, Query, QueryBlock, purchase_rows
 from xmach.synthetic.settings import ShopSettings
