@@ -78,7 +78,7 @@ def damaged(part: str, place: int, value: int) -> sp.csr_matrix:
     ],
 )
 def test_csr_matrices_that_contradict_themselves(door: Any, loaded: Any, part: str, place: int, value: int) -> None:
-    with pytest.raises(ValueError, match="is no valid CSR matrix"):
+    with pytest.raises(ValueError, match="is not a valid CSR matrix"):
         door(damaged(part, place, value), loaded)
 
 
@@ -110,7 +110,7 @@ def test_one_class_only(y: Any) -> None:
         (Y + 0.5, "(?i)continuous|no classes"),
         (-np.eye(6, dtype=int)[Y], "must be 0/1"),
         (sp.csr_matrix(-np.eye(6)[Y]), "must be 0/1"),
-        ([None] * 60, "y lacks a class in row 0"),
+        ([None] * 60, "y has no class in row 0"),
     ],
     ids=["nan", "floats", "negative", "negative sparse", "none"],
 )
@@ -225,8 +225,8 @@ DAYS = np.datetime64("2020-01-01") + np.arange(480).reshape(60, 8)
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (np.full((60, 8), "word"), "got an array of text: .*features='text'"),
-        (WHOLE.astype(str), r"got an array of text: X\.astype\(float\)"),  # refused, though they are numbers
+        (np.full((60, 8), "word"), "got an array of text; .*features='text'"),
+        (WHOLE.astype(str), r"got an array of text; use X\.astype\(float\)"),  # refused, though they are numbers
         (pd.DataFrame(X).assign(title="hi"), "got the text 'hi' in column 'title', row 0; .*features='text'"),
         (np.ma.masked_array(X, mask=X > 3), "X has masked values"),
         (DAYS, "got dates or times in column 0"),

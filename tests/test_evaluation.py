@@ -73,7 +73,7 @@ def test_every_metric_of_a_predictor(monkeypatch: pytest.MonkeyPatch, batch_byte
     monkeypatch.setattr(predictor_module, "_BATCH_BYTES", batch_bytes)
     predictor, data, ks = a_predictor(), some_data(), (1, 3, 10)
     seen: list[tuple[int, int]] = []
-    (result,) = evaluate(predictor, data, ks, progress=lambda done, total: seen.append((done, total)))
+    (result,) = evaluate(predictor, data, ks, on_progress=lambda done, total: seen.append((done, total)))
     assert data.weights is not None
     expected = by_hand(predictor, data, ks, data.weights.astype(float).tolist())
     assert result.metrics == pytest.approx(expected, rel=0, abs=1e-9)
@@ -124,9 +124,9 @@ def test_labels_left_out_are_neither_answers_nor_true(monkeypatch: pytest.Monkey
 
 
 def test_no_rows_and_no_depths_are_refused() -> None:
-    with pytest.raises(InputError, match="there is no row to evaluate on"):
+    with pytest.raises(InputError, match="there are no rows to evaluate on"):
         evaluate(a_predictor(), some_data().slice(0, 0))
-    with pytest.raises(ParameterError, match="ks must have at least one entry"):
+    with pytest.raises(ParameterError, match="ks must not be empty"):
         evaluate(a_predictor(), some_data(), ())
 
 

@@ -11,13 +11,12 @@ from tests.reference.dense import bucket_targets_slow
 
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
-from xmach._kernels.train.dense import adam, bucket_targets
+from xmach._kernels.train.dense import AdamRates, TargetBatch, adam, bucket_targets
 from xmach.buckets import UniversalHashes
-from xmach.types import AnyArray, FloatArray, SparseRows
+from xmach.types import FloatArray, SparseRows
 
 BATCH, N_BUCKETS, N_LABELS, EACH, WIDTH = 256, 10_000, 670_091, 5, 500
 RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.999, 1e-8
-Targets = tuple[AnyArray, AnyArray, FloatArray]  # offsets, buckets, masses
 
 
 def entries() -> Iterator[Entry]:
@@ -55,7 +54,7 @@ def optimizer() -> Entry:
     shape = (WIDTH, N_BUCKETS)
     gradient = 0.5 + np.random.default_rng(1).random(shape, dtype=np.float32)  # far above epsilon: see sparse.py
     correction = np.float32(RATE * np.sqrt(1 - BETA2) / (1 - BETA1))  # of the first step
-    numbers = tuple(np.float32(number) for number in (BETA1, BETA2, EPSILON, 1.0))
+    rates = AdamRates(correction, *(np.float32(number) for number in (BETA1, BETA2, EPSILON, 1.0)))
     w, m, v = (np.zeros(shape, np.float32) for _ in range(3))
     places = np.arange(len(w))
     W, M, V = (np.zeros(shape, np.float32) for _ in range(3))
@@ -64,7 +63,7 @@ def optimizer() -> Entry:
     fused = torch.optim.Adam([parameter], lr=RATE, fused=True)
 
     def ours() -> FloatArray:
-        adam(w, gradient, places, m, v, correction, *numbers)
+        adam(w, gradient, places, m, v, rates)
         return w
 
     def obvious() -> FloatArray:
@@ -83,13 +82,13 @@ def optimizer() -> Entry:
     )  # fmt: skip
 
 
-def batch_targets(labels: SparseRows, hashes: UniversalHashes) -> Targets:
+def batch_targets(labels: SparseRows, hashes: UniversalHashes) -> TargetBatch:
     """The targets of all rows, in arrays as long as they need be."""
     offsets, buckets = np.empty(BATCH + 1, np.int64), np.empty(labels.nnz, np.int32)
     masses = np.empty(labels.nnz, np.float32)
     bucket_targets(
         labels.indptr, labels.indices, labels.values, np.arange(BATCH),
-        *hashes.rule(0), offsets, buckets, masses,
+        *hashes.rule(0), TargetBatch(offsets, buckets, masses),
     )  # fmt: skip
     n = int(offsets[-1])
-    return offsets, buckets[:n], masses[:n]
+    return TargetBatch(offsets, buckets[:n], masses[:n])

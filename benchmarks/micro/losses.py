@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from benchmarks.micro.dense import BATCH, EACH, N_BUCKETS, N_LABELS, Targets, batch_targets
+from benchmarks.micro.dense import BATCH, EACH, N_BUCKETS, N_LABELS, batch_targets
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
-from xmach._kernels.train.dense import bce_gradient
+from xmach._kernels.train.dense import TargetBatch, bce_gradient
 from xmach._kernels.train.softmax import softmax_loss
 from xmach.buckets import UniversalHashes
 from xmach.models.network import sigmoid_in_place
@@ -43,28 +43,28 @@ def entries() -> Iterator[Entry]:
         yield Entry(name, shape, "logit", logits.size, needs, contestants)
 
 
-Way = Callable[[FloatArray, FloatArray, Targets], FloatArray]
+Way = Callable[[FloatArray, FloatArray, TargetBatch], FloatArray]
 
 
-def _bound(way: Way, logits: FloatArray, bias: FloatArray, found: Targets) -> Callable[[], FloatArray]:
+def _bound(way: Way, logits: FloatArray, bias: FloatArray, found: TargetBatch) -> Callable[[], FloatArray]:
     return lambda: way(logits, bias, found)
 
 
-def _softmax(logits: FloatArray, bias: FloatArray, found: Targets) -> FloatArray:
+def _softmax(logits: FloatArray, bias: FloatArray, found: TargetBatch) -> FloatArray:
     np.copyto(_ROOM, logits)
-    softmax_loss(_ROOM, bias, *found, _ONES, np.empty_like(bias))
+    softmax_loss(_ROOM, bias, found, _ONES, np.empty_like(bias))
     return _ROOM
 
 
-def _bce(logits: FloatArray, bias: FloatArray, found: Targets) -> FloatArray:
+def _bce(logits: FloatArray, bias: FloatArray, found: TargetBatch) -> FloatArray:
     gradient = sigmoid_in_place(np.add(logits, bias, out=_ROOM))
-    bce_gradient(gradient, *found, _ONES)
+    bce_gradient(gradient, found, _ONES)
     gradient *= np.float32(1 / BATCH)
     gradient.sum(axis=0)  # of the bias
     return gradient
 
 
-def _numpy_softmax(logits: FloatArray, bias: FloatArray, found: Targets) -> FloatArray:
+def _numpy_softmax(logits: FloatArray, bias: FloatArray, found: TargetBatch) -> FloatArray:
     dense, z = _dense(found, found[2]), logits + bias
     raised = np.exp(z - z.max(axis=1, keepdims=True))
     p = raised / raised.sum(axis=1, keepdims=True)
@@ -74,7 +74,7 @@ def _numpy_softmax(logits: FloatArray, bias: FloatArray, found: Targets) -> Floa
     return gradient
 
 
-def _numpy_bce(logits: FloatArray, bias: FloatArray, found: Targets) -> FloatArray:
+def _numpy_bce(logits: FloatArray, bias: FloatArray, found: TargetBatch) -> FloatArray:
     dense = _dense(found, np.ones_like(found[2]))
     p = 1 / (1 + np.exp(-(logits + bias)))
     -(dense * np.log(p) + (1 - dense) * np.log(1 - p)).sum()  # the loss
@@ -83,13 +83,13 @@ def _numpy_bce(logits: FloatArray, bias: FloatArray, found: Targets) -> FloatArr
     return gradient
 
 
-def _dense(found: Targets, values: AnyArray) -> FloatArray:
+def _dense(found: TargetBatch, values: AnyArray) -> FloatArray:
     dense = np.zeros((BATCH, N_BUCKETS), np.float32)
     dense[np.repeat(np.arange(BATCH), np.diff(found[0])), found[1]] = values
     return dense
 
 
-def _torch(loss: Any, logits: FloatArray, bias: FloatArray, found: Targets, shared: bool) -> Callable[[], Any]:
+def _torch(loss: Any, logits: FloatArray, bias: FloatArray, found: TargetBatch, shared: bool) -> Callable[[], Any]:
     """As one writes it: a dense target matrix, the loss, autograd. `shared`: a row's mass is 1, not 1 a bucket."""
     rows, columns = np.repeat(np.arange(BATCH), np.diff(found[0])), found[1].astype(np.int64)
     places = (torch.tensor(rows), torch.tensor(columns))

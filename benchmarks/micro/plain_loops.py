@@ -16,6 +16,7 @@ import numpy as np
 
 from xmach._kernels._compile import kernel
 from xmach._kernels.llvm import LINE
+from xmach._kernels.train.dense import AdamRates
 from xmach.types import AnyArray, FloatArray, Int32Array
 
 P = ParamSpec("P")
@@ -73,8 +74,9 @@ def add_rows(
 @fused
 def _adam(
     weights: FloatArray, scale: np.float32, gradient: FloatArray, first: FloatArray, second: FloatArray,
-    rate: np.float32, beta1: np.float32, beta2: np.float32, epsilon: np.float32, decay: np.float32, stop: int,
+    rates: AdamRates, stop: int,
 ) -> None:  # fmt: skip
+    rate, beta1, beta2, epsilon, decay = rates
     take1, take2 = _ONE - beta1, _ONE - beta2
     for i in range(stop):
         g = scale * gradient[i]
@@ -88,11 +90,12 @@ def _adam(
 @kernel
 def scaled_adam_row(
     weights: FloatArray, scale: np.float32, gradient: FloatArray, first: FloatArray, second: FloatArray,
-    rate: np.float32, beta1: np.float32, beta2: np.float32, epsilon: np.float32, decay: np.float32,
+    rates: AdamRates,
 ) -> None:  # fmt: skip
     """One Adam step in place with scale * gradient."""
+    rate, beta1, beta2, epsilon, decay = rates
     whole = len(weights) - len(weights) % LINE
-    _adam(weights, scale, gradient, first, second, rate, beta1, beta2, epsilon, decay, whole)
+    _adam(weights, scale, gradient, first, second, rates, whole)
     for i in range(whole, len(weights)):
         g = scale * gradient[i]
         m = beta1 * first[i] + (_ONE - beta1) * g
@@ -105,17 +108,17 @@ def scaled_adam_row(
 @kernel
 def adam_row(
     weights: FloatArray, gradient: FloatArray, first: FloatArray, second: FloatArray,
-    rate: np.float32, beta1: np.float32, beta2: np.float32, epsilon: np.float32, decay: np.float32,
+    rates: AdamRates,
 ) -> None:  # fmt: skip
     """One Adam step in place."""
-    scaled_adam_row(weights, _ONE, gradient, first, second, rate, beta1, beta2, epsilon, decay)
+    scaled_adam_row(weights, _ONE, gradient, first, second, rates)
 
 
 @kernel
 def sparse_adam(
     features: Int32Array, starts: Int32Array, rows: Int32Array, row_values: FloatArray, delta: FloatArray,
     weights: FloatArray, first: FloatArray, second: FloatArray,
-    rate: np.float32, beta1: np.float32, beta2: np.float32, epsilon: np.float32, decay: np.float32,
+    rates: AdamRates,
 ) -> None:  # fmt: skip
     """The gradient of the touched rows of weights and their Adam step."""
     total = np.empty(weights.shape[1], np.float32)
@@ -126,7 +129,7 @@ def sparse_adam(
             total[:] = 0.0
             add_rows(total, j, starts[t + 1], rows, row_values, delta)
             scale, gradient = _ONE, total
-        scaled_adam_row(weights[f], scale, gradient, first[f], second[f], rate, beta1, beta2, epsilon, decay)
+        scaled_adam_row(weights[f], scale, gradient, first[f], second[f], rates)
 
 
 @kernel

@@ -12,8 +12,9 @@ from tests.reference.sparse import sparse_adam_slow, sparse_forward_slow
 
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
+from xmach._kernels.train.dense import AdamRates
 from xmach._kernels.train.sparse import sparse_forward
-from xmach.learners.room import Rates, Transposer
+from xmach.learners.buffers import BatchTransposer
 from xmach.types import FloatArray, SparseRows
 
 N_ROWS, N_FEATURES, EACH, WIDTH = 128, 101_938, 670, 500
@@ -68,10 +69,10 @@ def update(rows: SparseRows) -> Entry:
 
 def _fused(rows: SparseRows, delta: FloatArray) -> Callable[[], Any]:
     weights, first, second = _state()
-    transposer = Transposer(N_FEATURES)
+    transposer = BatchTransposer(N_FEATURES)
 
     def step() -> FloatArray:
-        transposer.of(rows).adam(delta, weights, (first, second), Rates(*_corrected()))
+        transposer.transpose(rows).adam(delta, weights, (first, second), AdamRates(*_corrected()))
         return weights[:_SHOWN]
 
     return step

@@ -22,15 +22,15 @@ from xmach._kernels.decode import lists, pruned
 from xmach._kernels.train import dense, softmax, sparse
 from xmach.buckets import UniversalHashes, fill_tables, new_tables, stored
 from xmach.features import fit_scaler
-from xmach.learners import LabelledRows, NetworkSettings, room
+from xmach.learners import LabelledRows, NetworkSettings, buffers, layers
 from xmach.learners import network as network_learner
+from xmach.learners.buffers import BatchTransposer
 from xmach.learners.network import NetworkTrainer
-from xmach.learners.room import Transposer
 from xmach.models import network as network_model
 from xmach.types import AnyArray, SparseRows
 
 LLVM, PLAIN, NUMPY = "LLVM", "plain", "plain, np.exp"
-ADAM = tuple(np.float32(number) for number in (1e-3, 0.9, 0.999, 1e-8, 0.99))  # rate, beta1, beta2, epsilon, decay
+ADAM = dense.AdamRates(*(np.float32(number) for number in (1e-3, 0.9, 0.999, 1e-8, 0.99)))
 MEMORY, CACHE = (128, 101_938, 672, 500), (128, 500, 60, 128)  # rows, features, features a row, width
 
 Arrays = tuple[AnyArray, ...]
@@ -88,11 +88,11 @@ def _sparse_entries(n_rows: int, n_features: int, each: int, width: int) -> Iter
         outs = {name: np.empty((count, width), np.float32) for name in ways}
         yield Entry(walk, shape, {name: partial(forward, way, rows, outs[name]) for name, way in ways.items()})
 
-    lists = Transposer(n_features).of(zipf_rows(n_rows, n_features, each))
+    lists = BatchTransposer(n_features).transpose(zipf_rows(n_rows, n_features, each))
     delta = np.random.default_rng(1).standard_normal((n_rows, width), dtype=np.float32)
 
     def update(kernel: Any, state: Arrays) -> Arrays:
-        kernel(*lists, delta, *state, *ADAM)
+        kernel(*lists, delta, *state, ADAM)
         return state
 
     ways = {LLVM: sparse.sparse_adam, PLAIN: with_walks(plain.sparse_adam, add_rows=sparse.add_rows)}
@@ -110,7 +110,7 @@ def _dense_entry(n_rows: int, width: int) -> Entry:
 
     def update(kernel: Any, state: Arrays) -> Arrays:
         weights, first, second = state
-        kernel(weights, gradient, places, first, second, *ADAM)
+        kernel(weights, gradient, places, first, second, ADAM)
         return state
 
     shape = f"dense, {n_rows:,} x {width:,}"
@@ -121,13 +121,13 @@ def _softmax_entries(n_rows: int, width: int) -> Iterator[Entry]:
     """The loss. It overwrites the logits, so the times include a copy of them."""
     draw = np.random.default_rng(0)
     logits, bias = draw.standard_normal((n_rows, width), dtype=np.float32), draw.random(width, dtype=np.float32)
-    offsets, buckets = np.arange(n_rows + 1), draw.integers(0, width, n_rows).astype(np.int32)
     ones, buffer = np.ones(n_rows, np.float32), np.empty_like(logits)
+    targets = dense.TargetBatch(np.arange(n_rows + 1), draw.integers(0, width, n_rows).astype(np.int32), ones)
 
     def loss(kernel: Any) -> Arrays:
         np.copyto(buffer, logits)
         sums = np.empty_like(bias)
-        kernel(buffer, bias, offsets, buckets, ones, ones, sums)
+        kernel(buffer, bias, targets, ones, sums)
         return sums, buffer
 
     for walk, others in (
@@ -170,9 +170,9 @@ def _step_entry(n_rows: int, n_features: int, each: int, hidden: tuple[int, ...]
     loss = _loss(top_lines=plain.top_lines, power_lines=plain.power_lines)
     kernels = {  # (module, name) -> the function with LLVM, the plain one
         (network_model, "sparse_forward"): (sparse.sparse_forward, _FORWARD),
-        (room, "sparse_adam"): (sparse.sparse_adam, plain.sparse_adam),
-        (network_learner, "adam"): (dense.adam, _ADAM),
-        (network_learner, "adam_row"): (dense.adam_row, plain.adam_row),
+        (buffers, "sparse_adam"): (sparse.sparse_adam, plain.sparse_adam),
+        (layers, "adam"): (dense.adam, _ADAM),
+        (layers, "adam_row"): (dense.adam_row, plain.adam_row),
         (network_learner, "LOSSES"): ({"softmax": softmax.softmax_loss}, {"softmax": loss}),
     }
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from benchmarks.peers.adapter import Peer
     from benchmarks.processes import PrivatePeak
 
 
@@ -55,13 +56,19 @@ class _Watch:
         return {"seconds": self.seconds, **memory}
 
 
-def _train(job: dict[str, Any], folder: Path, data: Path) -> dict[str, Any]:
+def _warm_peer(job: dict[str, Any], folder: Path) -> Peer:
     from benchmarks.peers.adapter import peer_class
+
+    peer = peer_class(job["peer"])(job["training"], folder)
+    peer.warm_up()
+    return peer
+
+
+def _train(job: dict[str, Any], folder: Path, data: Path) -> dict[str, Any]:
     from benchmarks.peers.search_data import Training
 
     watch = _Watch()
-    peer = peer_class(job["peer"])(job["training"], folder)
-    peer.warm_up()
+    peer = _warm_peer(job, folder)
     with watch.part("load"):
         training = Training.open(data)
     watch.begin()
@@ -75,13 +82,11 @@ def _train(job: dict[str, Any], folder: Path, data: Path) -> dict[str, Any]:
 
 
 def _answer(job: dict[str, Any], folder: Path, data: Path) -> dict[str, Any]:
-    from benchmarks.peers.adapter import peer_class
     from benchmarks.peers.judging import DEPTH, candidates_of, judge, judge_ranking, ranked_rows, recalls
     from benchmarks.peers.search_data import Questions
 
     watch = _Watch()
-    peer = peer_class(job["peer"])(job["training"], folder)
-    peer.warm_up()
+    peer = _warm_peer(job, folder)
     with watch.part("load"):
         questions = Questions.open(data)
     watch.begin()

@@ -1,8 +1,8 @@
-"""Evaluation: a predictor's metrics on a dataset, and the choices that are made on validation rows."""
+"""Evaluation: a predictor's metrics on a dataset, and the choices made on validation rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,18 +26,16 @@ from xmach.metrics.hits import find_hits
 from xmach.metrics.labels import label_pairs
 from xmach.metrics.tables import MATCHING, RANKING, needed_scores, paper_values
 from xmach.predictor import Predictor
-from xmach.types import SparseRows
-
-Progress = Callable[[int, int], None]
+from xmach.types import OnProgress, SparseRows
 
 
 class Evaluation(NamedTuple):
-    """Metrics by name, and over how many rows; docs/metrics.md defines each."""
+    """Metrics by name, and the number of rows; docs/metrics.md defines each metric."""
 
-    metrics: dict[str, float]  # weighted, where the rows have weights
+    metrics: dict[str, float]  # weighted, if the rows have weights
     rows: int
     rows_without_labels: int
-    unweighted: dict[str, float]  # every row alike: the same as `metrics` where rows have no weights
+    unweighted: dict[str, float]  # with equal weights: the same as `metrics` if rows have no weights
 
 
 def evaluate(
@@ -45,17 +43,17 @@ def evaluate(
     data: Dataset,
     ks: Sequence[int] = (1, 3, 5),
     estimators: Sequence[str | None] = (None,),
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
     left_out: SparseRows | None = None,
     candidates: Candidates | None = None,
 ) -> list[Evaluation]:
-    """Every metric of the predictor's answers, one evaluation an estimator, all from one pass over the rows.
+    """Compute every metric of the predictor's answers, one evaluation per estimator, in one pass over the rows.
 
-    None is the predictor's own estimator. Rows carry the dataset's weights. `progress(done, total)` is called now
-    and then. Labels `left_out` of a row count neither as answers nor as true (`xmach.data.read_filter`). With
-    `candidates` (see `Predictor.top_k`) only those are answers; a true label that is none of them counts as missed.
+    None is the predictor's own estimator. Rows have the dataset's weights. `on_progress(done, total)` is called after
+    each batch. Labels `left_out` of a row count neither as answers nor as true (see `xmach.data.read_filter`). With
+    `candidates` (see `Predictor.top_k`) only those are answers; a true label that is not a candidate counts as missed.
     """
-    # Labels that the model does not know are labels without training rows.
+    # Labels unknown to the model are labels without training rows.
     known = predictor.label_counts.dense()
     counts = np.pad(known, (0, max(0, data.n_labels - predictor.n_labels)))
     n_rows = max(1, round(predictor.label_counts.total / predictor.mean_labels))
@@ -64,7 +62,7 @@ def evaluate(
         RankingMetrics(ks, corpus=[Coverage(), PropensityScored(chances), RecallByFrequency(groups)])
         for _ in estimators
     ]
-    _add_answers(predictor, data, estimators, sums, progress, left_out, candidates)
+    _add_answers(predictor, data, estimators, sums, on_progress, left_out, candidates)
     return [
         Evaluation(total.result(), total.rows, total.rows_without_labels, total.result(weighted=False))
         for total in sums
@@ -79,15 +77,16 @@ def matching_table(
     candidates: Candidates | None = None,
     estimator: str | None = None,
     as_written: bool = False,
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> PaperTable:
-    """The paper's table of matching metrics, of the k best products: MAP, MRR, nDCG and recall.
+    """Compute the paper's table of matching metrics, over the k best products: MAP, MRR, nDCG and recall.
 
-    Weighted by the dataset's weights, the sessions, and not. `candidates`: with `xmach.metrics.representative` the
-    paper's million. `as_written`: by the formulas of its appendix instead of the usual ones (docs/metrics.md).
+    Each is given weighted by the dataset's weights, the sessions, and unweighted. `xmach.metrics.representative` draws
+    `candidates` like the paper's million. `as_written` uses the formulas of the paper's appendix instead of the usual
+    ones (docs/metrics.md).
     """
     sums = RankingMetrics((k,), needed_scores(MATCHING))
-    _add_answers(predictor, data, (estimator,), [sums], progress, None, candidates)
+    _add_answers(predictor, data, (estimator,), [sums], on_progress, None, candidates)
     return PaperTable(f"matching @{k}", paper_values(sums, MATCHING, as_written), sums.rows)
 
 
@@ -98,14 +97,13 @@ def ranking_table(
     *,
     estimator: str | None = None,
     as_written: bool = False,
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> PaperTable:
-    """The paper's table of ranking metrics: each query's purchases among what was `seen` after it and not bought.
+    """Compute the paper's table of ranking metrics: purchases ranked against products `seen` but not bought.
 
-    `seen` has the ids for each row of `data`; one that was bought too is a purchase. Rows that lack either kind are
-    left out: there is nothing to rank. A purchase that the model does not know counts as missed; where it knows none of
-    all these products, that is an error. Weights and
-    `as_written` as in `matching_table`.
+    `seen` has the ids for each row of `data`; an id that was also bought is a purchase. Rows without both kinds are
+    left out, because there is nothing to rank. A purchase that is unknown to the model counts as missed. If the model
+    knows none of all these products, InputError is raised. Weights and `as_written` are as in `matching_table`.
     """
     bought = label_pairs(data.labels)
     negatives = label_pairs(seen)
@@ -122,14 +120,14 @@ def ranking_table(
     bounds = np.searchsorted(pairs, [ranked * width, (ranked + 1) * width])  # (2, rows)
     candidates = [pairs[start:stop] % width for start, stop in bounds.T.tolist()]
     sums = RankingMetrics((1, max(1, *map(len, candidates))), needed_scores(RANKING))
-    _add_answers(predictor, data.take(ranked), (estimator,), [sums], progress, None, candidates)
+    _add_answers(predictor, data.take(ranked), (estimator,), [sums], on_progress, None, candidates)
     return PaperTable("ranking", paper_values(sums, RANKING, as_written), sums.rows, data.n_rows - sums.rows)
 
 
 def settle(predictor: Predictor, validation: Dataset | None, estimator: str) -> tuple[Predictor, dict[str, float]]:
-    """The predictor with its estimator and multilabel threshold settled, and the validation P@1 of each estimator.
+    """Choose the estimator and the multilabel threshold; return the predictor and each estimator's validation P@1.
 
-    `auto` is the estimator with the best P@1 on validation rows, at equality the best P@5; without rows it is `log`.
+    `auto` is the estimator with the best P@1 on validation rows, ties broken by P@5; without rows it is `log`.
     """
     if validation is None:
         return replace(predictor, estimator="log" if estimator == "auto" else estimator), {}
@@ -150,13 +148,13 @@ def _add_answers(
     data: Dataset,
     estimators: Sequence[str | None],
     sums: Sequence[RankingMetrics],
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
     left_out: SparseRows | None = None,
     candidates: Candidates | None = None,
 ) -> None:
-    """Give the answers to all rows, read with each estimator, to its sums; bucket probabilities are made once."""
+    """Add the answers of each estimator to its sums; bucket probabilities are computed once."""
     if data.n_rows == 0:
-        raise InputError("there is no row to evaluate on")
+        raise InputError("there are no rows to evaluate on")
     rows, labels = predictor.rows(data.features), data.labels
     labels = labels if left_out is None else drop_labels(labels, left_out)
     prepared = None if candidates is None else predictor.decoder.prepare_candidates(candidates, data.n_rows)
@@ -170,12 +168,12 @@ def _add_answers(
             asked = k if out is None else answers_to_ask(out, k)
             ids = predictor.decoder.top_k(sketch, asked, estimator=estimator, candidates=chosen).ids
             total.update(true, ids if out is None else drop_answers(ids, out, k), weights, exhaustive=True)
-        if progress is not None:
-            progress(stop, data.n_rows)
+        if on_progress is not None:
+            on_progress(stop, data.n_rows)
 
 
 def choose_threshold(predictor: Predictor, validation: Dataset) -> float:
-    """The score from which on a label is predicted: the one with the best micro F1 on validation rows."""
+    """Return the lowest score of a predicted label: the one with the best micro F1 on validation rows."""
     k = predictor.candidates
     best = predictor.top_k(validation.features, k)
     hit = find_hits(validation.labels, best.ids, k).places

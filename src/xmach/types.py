@@ -5,7 +5,7 @@ Letters in shape comments: n rows, d features, K labels, B buckets, R repetition
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -76,6 +76,8 @@ class SparseRows:
 
 
 Rows: TypeAlias = SparseRows | FloatArray  # what a bucket model takes: sparse rows, or a dense (n, d) array
+
+OnProgress: TypeAlias = Callable[[int, int], None]  # a progress callback: done, total
 
 
 class TopK(NamedTuple):

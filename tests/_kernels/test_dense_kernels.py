@@ -10,27 +10,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference.dense import bucket_targets_slow, cross_entropy_slow
 
-from xmach._kernels.train.dense import adam, adam_row, bce_gradient, bucket_targets
+from xmach._kernels.train.dense import AdamRates, TargetBatch, adam, adam_row, bce_gradient, bucket_targets
 from xmach.buckets import UniversalHashes
 from xmach.learners.losses import LOSSES
 from xmach.models.network import sigmoid_in_place
 from xmach.types import FloatArray, Int32Array, IntArray
 
 
-def gradient_of(
-    loss: str, logits: FloatArray, targets: tuple[IntArray, Int32Array, FloatArray], weights: FloatArray
-) -> tuple[float, FloatArray]:
+def gradient_of(loss: str, logits: FloatArray, targets: TargetBatch, weights: FloatArray) -> tuple[float, FloatArray]:
     """The summed loss, and the gradient of that sum; the bias is a part of the logits that is given apart."""
     bias = np.random.default_rng(5).normal(size=logits.shape[1]).astype(np.float32)
     delta, bias_gradient = logits - bias, np.full_like(bias, np.nan)
-    summed = LOSSES[loss](delta, bias, *targets, weights, bias_gradient)
+    summed = LOSSES[loss](delta, bias, targets, weights, bias_gradient)
     np.testing.assert_allclose(bias_gradient, delta.sum(axis=0), rtol=1e-4, atol=1e-6)
     return summed, delta * len(weights)
 
 
 def test_adam_is_the_formula_in_float64() -> None:
     draw = np.random.default_rng(0)
-    rate, beta1, beta2, epsilon, decay = (np.float32(number) for number in (0.01, 0.9, 0.999, 1e-8, 0.97))
+    rates = AdamRates(*(np.float32(number) for number in (0.01, 0.9, 0.999, 1e-8, 0.97)))
     w, m, v = (draw.normal(size=200).astype(np.float32) for _ in range(3))
     v = np.abs(v)
     w64, m64, v64 = (array.astype(np.float64) for array in (w, m, v))
@@ -40,7 +38,7 @@ def test_adam_is_the_formula_in_float64() -> None:
         places = draw.permutation(10)  # where the gradient of each row is
         turned = np.empty((10, 20), np.float32)
         turned[places] = g.reshape(10, 20)
-        adam(blocks[0], turned, places, *blocks[1:], rate, beta1, beta2, epsilon, decay)
+        adam(blocks[0], turned, places, *blocks[1:], rates)
         m64 = 0.9 * m64 + 0.1 * g
         v64 = 0.999 * v64 + 0.001 * g.astype(np.float64) ** 2
         w64 = 0.97 * w64 - 0.01 * m64 / (np.sqrt(v64) + 1e-8)
@@ -53,7 +51,7 @@ def test_adams_first_step_has_the_length_of_the_rate() -> None:
     w, m, v = (np.zeros(3, np.float32) for _ in range(3))
     corrected = np.float32(0.01 * np.sqrt(1 - 0.999) / (1 - 0.9))
     g = np.array([5.0, -0.3, 1e-3], np.float32)
-    adam_row(w, g, m, v, corrected, *(np.float32(number) for number in (0.9, 0.999, 1e-8, 1)))
+    adam_row(w, g, m, v, AdamRates(corrected, *(np.float32(number) for number in (0.9, 0.999, 1e-8, 1))))
     np.testing.assert_allclose(w, [-0.01, 0.01, -0.01], rtol=1e-3)
 
 
@@ -65,12 +63,10 @@ def label_rows(draw: np.random.Generator, n_rows: int, n_labels: int) -> tuple[I
     return indptr, flat, draw.uniform(0.2, 5, len(flat)).astype(np.float32)
 
 
-def targets_of(
-    labels: tuple[IntArray, Int32Array, FloatArray], rows: IntArray, hashes: UniversalHashes
-) -> tuple[IntArray, Int32Array, FloatArray]:
+def targets_of(labels: tuple[IntArray, Int32Array, FloatArray], rows: IntArray, hashes: UniversalHashes) -> TargetBatch:
     size = int((labels[0][rows + 1] - labels[0][rows]).sum())
-    out = np.empty(len(rows) + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float32)
-    bucket_targets(*labels, rows, *hashes.rule(0), *out)
+    out = TargetBatch(np.empty(len(rows) + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float32))
+    bucket_targets(*labels, rows, *hashes.rule(0), out)
     return out
 
 
@@ -158,15 +154,15 @@ def test_the_gradient_is_the_derivative_of_the_twin() -> None:
 
 def test_many_buckets_do_not_underflow_the_running_product() -> None:
     logits = np.full((1, 5000), 3.0, np.float32)  # the product of 1 - p is e^-15000
-    no_targets = np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
-    loss = bce_gradient(sigmoid_in_place(logits.copy()), *no_targets, np.ones(1, np.float32))
+    no_targets = TargetBatch(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+    loss = bce_gradient(sigmoid_in_place(logits.copy()), no_targets, np.ones(1, np.float32))
     assert loss == pytest.approx(cross_entropy_slow("bce", logits, [{}], np.ones(1, np.float32)), rel=1e-5)
 
 
 @pytest.mark.parametrize("loss", ["softmax", "bce"])
 @pytest.mark.parametrize("far", [-1000.0, 1000.0])
 def test_saturated_logits_stay_finite(loss: str, far: float) -> None:
-    targets = np.array([0, 1]), np.array([0], np.int32), np.ones(1, np.float32)
+    targets = TargetBatch(np.array([0, 1]), np.array([0], np.int32), np.ones(1, np.float32))
     summed, delta = gradient_of(loss, np.array([[far, 0.0, -far]], np.float32), targets, np.ones(1, np.float32))
     assert np.isfinite(summed)
     assert np.isfinite(delta).all()

@@ -7,11 +7,11 @@ import pytest
 from numba import TypingError
 
 from xmach._kernels.llvm import LINE
-from xmach._kernels.train.dense import adam_ahead, adam_row
+from xmach._kernels.train.dense import AdamRates, adam_ahead, adam_row
 from xmach._kernels.train.sparse import add_rows, add_scaled
 
 LENGTHS = [0, 1, LINE - 1, LINE, LINE + 1, 3 * LINE, 3 * LINE + 7, 500]
-RATES = [np.float32(number) for number in (0.01, 0.9, 0.999, 1e-8, 0.98)]  # rate, beta1, beta2, epsilon, decay
+RATES = AdamRates(*(np.float32(number) for number in (0.01, 0.9, 0.999, 1e-8, 0.98)))
 
 
 def rows_of(length: int, count: int) -> list[np.ndarray]:
@@ -48,9 +48,9 @@ def test_adam_with_a_scaled_gradient(length: int) -> None:
     weights, gradient, first, second, soon = rows_of(length, 5)
     second = np.abs(second)
     fast = [weights.copy(), first.copy(), second.copy()]
-    adam_ahead(fast[0], np.float32(0.5), gradient, fast[1], fast[2], *RATES, (soon, soon, soon))
+    adam_ahead(fast[0], np.float32(0.5), gradient, fast[1], fast[2], RATES, (soon, soon, soon))
     slow = [weights.copy(), first.copy(), second.copy()]
-    adam_row(slow[0], np.float32(0.5) * gradient, slow[1], slow[2], *RATES)
+    adam_row(slow[0], np.float32(0.5) * gradient, slow[1], slow[2], RATES)
     for mine, other in zip(fast, slow, strict=True):
         assert mine.tobytes() == other.tobytes()
     rate, beta1, beta2, epsilon, decay = (float(number) for number in RATES)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference.softmax import sample_slow, softmax_slow
 
+from xmach._kernels.train.dense import TargetBatch
 from xmach._kernels.train.softmax import LANES, softmax, softmax_loss, softmax_sampled
 from xmach.types import DoubleArray, FloatArray
 
@@ -45,13 +46,12 @@ def sampled(
     offsets = np.cumsum([0, *map(len, targets)]).astype(np.int64)
     buckets = np.array([b for row in targets for b in row], np.int32)
     masses = np.array([1 / len(row) for row in targets for _ in row], np.float32)
+    batch = TargetBatch(offsets, buckets, masses)
     room = n * (int(1 / below) + 2 * LANES) + len(buckets)
     indptr, columns, values = np.empty(n + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.float32)
     bias = np.zeros(width, np.float32)
-    loss = softmax_sampled(
-        logits.copy(), bias, offsets, buckets, masses, weights, np.float32(below), draws, indptr, columns, values
-    )
-    exact = softmax_loss(logits.copy(), bias, offsets, buckets, masses, weights, np.empty_like(bias))
+    loss = softmax_sampled(logits.copy(), bias, batch, weights, np.float32(below), draws, indptr, columns, values)
+    exact = softmax_loss(logits.copy(), bias, batch, weights, np.empty_like(bias))
     assert loss == pytest.approx(exact, rel=1e-5)
     dense = np.zeros((n, width), np.float32)
     for i in range(n):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference.sparse import sparse_adam_slow, sparse_forward_slow
 
+from xmach._kernels.train.dense import AdamRates
 from xmach._kernels.train.sparse import (
     BLOCK,
     count_features,
@@ -16,7 +17,7 @@ from xmach._kernels.train.sparse import (
     sparse_forward,
     transpose_batch,
 )
-from xmach.learners.room import Rates, Transposer
+from xmach.learners.buffers import BatchTransposer
 from xmach.types import FloatArray, Int32Array, IntArray, SparseRows
 
 RATE, BETA1, BETA2, EPSILON, DECAY = (np.float32(number) for number in (0.01, 0.9, 0.999, 1e-8, 0.98))
@@ -106,7 +107,7 @@ def test_adam_on_touched_rows_is_its_twin(shape: tuple[int, int, int, int], colu
     fast = [draw.normal(size=(n_features, width)).astype(np.float32) for _ in range(2)]
     fast.append(np.abs(draw.normal(size=(n_features, width))).astype(np.float32))
     before, slow = [array.copy() for array in fast], [array.copy() for array in fast]
-    sparse_adam(*transposed(batch, n_features), delta, *fast, RATE, BETA1, BETA2, EPSILON, DECAY)
+    sparse_adam(*transposed(batch, n_features), delta, *fast, AdamRates(RATE, BETA1, BETA2, EPSILON, DECAY))
     sparse_adam_slow(batch, delta, *slow, *(float(number) for number in (RATE, BETA1, BETA2, EPSILON, DECAY)))
     untouched = np.setdiff1d(np.arange(n_features), batch[1])
     for mine, twin, old in zip(fast, slow, before, strict=True):
@@ -120,11 +121,11 @@ def test_two_steps_through_the_same_room(width: int) -> None:
     first_batch, second_batch = random_rows(draw, 20, 30, 12), random_rows(draw, 7, 30, 4)
     fast = [draw.normal(size=(30, width)).astype(np.float32), *(np.zeros((30, width), np.float32) for _ in range(2))]
     slow = [array.copy() for array in fast]
-    transposer = Transposer(30)
+    transposer = BatchTransposer(30)
     for batch in (first_batch, second_batch):
         delta = draw.normal(size=(len(batch[0]) - 1, width)).astype(np.float32)
-        lists = transposer.of(SparseRows(*batch, 30))
-        lists.adam(delta, fast[0], (fast[1], fast[2]), Rates(RATE, BETA1, BETA2, EPSILON, DECAY))
+        lists = transposer.transpose(SparseRows(*batch, 30))
+        lists.adam(delta, fast[0], (fast[1], fast[2]), AdamRates(RATE, BETA1, BETA2, EPSILON, DECAY))
         sparse_adam_slow(batch, delta, *slow, *(float(number) for number in (RATE, BETA1, BETA2, EPSILON, DECAY)))
     for mine, twin in zip(fast, slow, strict=True):
         np.testing.assert_allclose(mine, twin, rtol=2e-4, atol=1e-5)

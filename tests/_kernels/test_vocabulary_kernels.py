@@ -13,8 +13,7 @@ from tests._kernels.test_text_kernels import ALPHABET, KINDS, padded, words_in
 from tests.reference.lookup import known_rows_slow
 from tests.reference.tokens import key_slow, token_keys_slow
 
-from xmach._kernels.text.counting import count_keys, insert_keys
-from xmach._kernels.text.lookup import known_rows, make_slots, table_places
+from xmach._kernels.text.lookup import count_keys, insert_keys, known_rows, make_slots, table_places
 from xmach._kernels.text.murmur import SECOND_SEED, murmur3_number, murmur3_pair, murmur3_trigram_pair
 from xmach._kernels.text.tokens import BIGRAMS, KIND_SHIFT, TRIGRAMS, WORDS, Kinds, token_keys
 

@@ -90,7 +90,7 @@ def test_plain_values_tell_tables_apart(learned: LearnedBuckets) -> None:
 
 
 def test_tables_of_other_shapes_are_refused() -> None:
-    with pytest.raises(InputError, match="repetition 1 are no table of 500 labels"):
+    with pytest.raises(InputError, match=r"table of repetition 1 must have shape \(500,\)"):
         LearnedBuckets(HASHES, {1: table_of(1)[:-1]})
     with pytest.raises(InputError, match="repetition 4"):
         LearnedBuckets(HASHES, {4: table_of(1)})

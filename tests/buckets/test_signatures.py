@@ -58,7 +58,7 @@ def test_signatures_of_hashes_and_of_tables() -> None:
         (np.zeros((3, 0), np.uint8), r"got shape \(3, 0\), uint8"),
         (np.zeros((3, 2)), r"array of whole numbers, got shape \(3, 2\), float64"),
         (np.zeros((3, 2), bool), r"array of whole numbers, got shape \(3, 2\), bool"),
-        (np.array([[0, 1], [-1, 1]]), "buckets from 0 on, got -1"),
+        (np.array([[0, 1], [-1, 1]]), "bucket numbers of at least 0, got -1"),
     ],
 )
 def test_tables_that_are_refused(table: Any, message: str) -> None:

@@ -104,7 +104,7 @@ class LearnerChecks:
             weights = [{heavy: 1.8, light: 0.2, c: 1.0}[ids[0]] for ids in labels]
             rows = rows_of(GROUPS, labels, LABELS, 6, weights)
             if not self.takes_weights:
-                with pytest.raises(InputError, match="takes no sample_weight, but rows or labels differ in weight"):
+                with pytest.raises(InputError, match="takes no sample_weight, but rows or labels have unequal weights"):
                     self.answers(rows, loss)
                 continue
             answers, buckets = self.answers(rows, loss)[0], buckets_of(rows)

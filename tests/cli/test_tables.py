@@ -99,7 +99,7 @@ def test_validation_labels_in_a_file_of_any_name(xmach: Run, tmp_path: Path) -> 
         (tmp_path / f"labels-of-{name}").write_text("20 3\n" + "".join(f"{i % 3}:1\n" for i in range(20)))
     files = ("--label-file", tmp_path / "labels-of-rows.txt", "--validation", tmp_path / "more.txt")
     train = ("train", tmp_path / "rows.txt", "--model", tmp_path / "m", *files, *SMALL[2:], "--buckets", 2)
-    assert "say where they are" in xmach(*train, code=2).stderr
+    assert "pass it as label_file" in xmach(*train, code=2).stderr
     xmach(*train, "--validation-label-file", tmp_path / "labels-of-more.txt")
 
 

@@ -205,7 +205,7 @@ def broken(kind: str, **arrays: list[int]) -> Any:
 )
 def test_arrays_that_contradict_each_other(kind: str, arrays: dict[str, list[int]], message: str) -> None:
     major, minor = ("row", "column") if kind == "csr" else ("column", "row")
-    expected = f"X is no valid {kind.upper()} matrix: " + message.format(major=major, minor=minor)
+    expected = f"X is not a valid {kind.upper()} matrix: " + message.format(major=major, minor=minor)
     with pytest.raises(InputError, match=expected):
         as_rows(broken(kind, **arrays))
     with pytest.raises(InputError, match=expected):
@@ -223,14 +223,16 @@ def test_arrays_that_contradict_each_other(kind: str, arrays: dict[str, list[int
 def test_coordinates_beyond_the_matrix(axis: int, index: int, message: str) -> None:
     matrix = sp.coo_array(NUMBERS)
     matrix.coords[axis][1] = index
-    with pytest.raises(InputError, match=f"X is no valid COO matrix: {message}"):
+    with pytest.raises(InputError, match=f"X is not a valid COO matrix: {message}"):
         as_rows(matrix)
 
 
 def test_other_formats_with_columns_beyond_the_matrix() -> None:
     blocks = sp.csr_array(NUMBERS).tobsr(blocksize=(3, 2))
     blocks.indices[0] = 10**6
-    with pytest.raises(InputError, match="X is no valid BSR matrix: index 1000000 in row 0, but there are 2 columns"):
+    with pytest.raises(
+        InputError, match="X is not a valid BSR matrix: index 1000000 in row 0, but there are 2 columns"
+    ):
         as_rows(blocks)
     lists = sp.lil_array(NUMBERS)
     lists.rows[0] = [1, 10**6]
@@ -247,18 +249,18 @@ def test_a_width_that_32_bits_cannot_hold() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (np.arange(3.0), r"got shape \(3,\); a single row goes in as X\.reshape\(1, -1\)"),
+        (np.arange(3.0), r"got shape \(3,\); pass a single row as X\.reshape\(1, -1\)"),
         (np.zeros((2, 2, 2)), r"2-dimensional array of rows and features, got shape \(2, 2, 2\)"),
         (None, r"2-dimensional array of rows and features, got shape \(\)"),
         (["red", "blue"], r"2-dimensional array of rows and features, got shape \(2,\)"),
-        ([["red", "blue"]], r"X must hold numbers, got an array of text: .*features='text'"),
-        (NUMBERS.astype(str), r"got an array of text: X\.astype\(float\), if that is numbers"),
+        ([["red", "blue"]], r"X must hold numbers, got an array of text; .*features='text'"),
+        (NUMBERS.astype(str), r"got an array of text; use X\.astype\(float\) if these are numbers"),
         (NUMBERS.astype(bytes), "got an array of text"),
         (pd.DataFrame({"a": [1], "b": ["red"]}), "got the text 'red' in column 'b', row 0; .*features='text'"),
         (pd.DataFrame({"a": [1, 2], "b": pd.Categorical(["3", "red"])}), "got the text 'red' in column 'b', row 1"),
         (np.array([[1, 2], [3, "red"]], object), "got the text 'red' in column 1, row 1"),
         (np.ma.masked_array(NUMBERS, mask=NUMBERS > 2), "X has masked values"),
-        (DAYS, "got dates or times in column 0; make them numbers"),
+        (DAYS, "got dates or times in column 0; convert them to numbers"),
         (DAYS - DAYS[0], "got dates or times in column 0"),
         (DAYS.astype(object), "got the date or time 2020-01-01 in column 0, row 0"),
         (pd.DataFrame({"a": [1.5, 2], "when": DAYS[:, 0]}), "got dates or times in column 'when'"),
@@ -286,5 +288,5 @@ def test_rows_of_different_lengths() -> None:
 def test_another_width_than_in_training(given: Any) -> None:
     assert as_rows(given, 4).shape == (3, 4)
     for width in (3, 5):
-        with pytest.raises(InputError, match=f"X has 4 features, but the model was trained with {width}; give it"):
+        with pytest.raises(InputError, match=f"X has 4 features, but the model was trained with {width}; pass"):
             as_rows(given, width)

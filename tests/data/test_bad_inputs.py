@@ -71,7 +71,7 @@ def test_files_that_say_the_same_read_the_same(bad_inputs: Path) -> None:
         ("label_ge_header.txt", "label 77: the header says 5 labels"),
         ("truncated_last.txt", r"'4' has no colon.*cut off\?.*column 9"),
         ("space_after_comma.txt", "space after the comma"),
-        ("comma_decimal.txt", "'1,5' is no number; decimals have a point"),
+        ("comma_decimal.txt", "'1,5' is not a number; use a decimal point"),
         ("nbsp.txt", r"U\+00A0 \(no-break space\).*column 2"),
         ("header_more_rows.txt", "header says 5 rows, but 2 are there"),
     ],

@@ -47,23 +47,27 @@ CSV = [
     Case(
         "no_weight.csv",
         "text,label\na,x\n",
-        r"no column 'w' \(the weight; --weight none",
+        r"no column 'w' \(the weight; use --weight none",
         1,
         None,
         Columns(("text",), weight="w"),
     ),
-    Case("twice.csv", "text,labels,text\na,x,b\n", "column 'text' is there twice", 1),
+    Case("twice.csv", "text,labels,text\na,x,b\n", "column 'text' occurs twice", 1),
     Case("no_name.csv", ",x,labels\n0,1,x\n", "column 1 has no name", 1, None, NUMBERS),
     Case("utf8.csv", b"text,labels\na,x\nb\xff,y\n", "byte 0xff is not UTF-8", 3, 1),
     Case("utf8_unused.csv", b"text,labels,z\na,x,1\nb,y,\xff\n", "byte 0xff is not UTF-8", 3, 1),
     Case("utf8_header.csv", b"te\xffxt,labels\na,x\n", "byte 0xff is not UTF-8", 1),
     Case("nul.csv", b"text,labels\na,x\nb\0,y\n", "NUL byte", 3, 1),
-    Case("word.csv", "x,y,labels\n1,2,a\n3,four,b\n", "'four' is no number; name a column of text as", 3, 1, NUMBERS),
+    Case(
+        "word.csv", "x,y,labels\n1,2,a\n3,four,b\n", "'four' is not a number; name a column of text as", 3, 1, NUMBERS
+    ),
     Case("hole.csv", "x,y,labels\n1,2,a\n3,,b\n", "column 'y': an empty cell; fill it", 3, 1, NUMBERS),
     Case("nan.csv", "x,y,labels\n1,2,a\n3,nan,b\n", "column 'y': 'nan' is not finite", 3, 1, NUMBERS),
     Case("inf.csv", "x,y,labels\n1,2,a\n3,1e39,b\n", "column 'y': '1e39' is not finite in float32", 3, 1, NUMBERS),
     Case("weight.csv", "x,w,labels\n1,2,a\n3,-1,b\n", "weight -1 is below 0", 3, 1, Columns(weight="w")),
-    Case("weight_word.csv", "x,w,labels\n1,2,a\n3,?,b\n", "column 'w': '\\?' is no number", 3, 1, Columns(weight="w")),
+    Case(
+        "weight_word.csv", "x,w,labels\n1,2,a\n3,?,b\n", "column 'w': '\\?' is not a number", 3, 1, Columns(weight="w")
+    ),
     Case("empty_label.csv", "text,labels\na,x;;y\nb,y\n", "'x;;y' has an empty label", 2, 1),
     Case("last_separator.csv", "text,labels\na,x;\nb,y\n", "'x;' has an empty label", 2, 1),
     Case("quote_open.csv", 'text,labels\na,x\n"b,y\nc,z\n', "never closed: file cut off", 3),
@@ -78,18 +82,18 @@ CSV = [
     Case("gzip_cut.csv.gz", gzip.compress(b"text,labels\na,x\n" * 1000)[:-20], "gzip stream is damaged"),
 ]
 JSON = [
-    Case("array.jsonl", '[{"text": "a"}]\n', "one JSON list of all rows is not read: JSON lines are expected, one", 1),
+    Case("array.jsonl", '[{"text": "a"}]\n', "one JSON list of all rows is not supported: JSON lines are", 1),
     Case("array_lines.jsonl", '\n[\n{"text": "a", "labels": "x"},\n{"text": "b", "labels": "x"}\n]\n',
-         "one JSON list of all rows is not read", 2),
-    Case("pretty.jsonl", '{\n "text": "a",\n "labels": [\n  {"text": "b"}\n ]\n}\n', "spread over lines is not", 1),
+         "one JSON list of all rows is not supported", 2),
+    Case("pretty.jsonl", '{\n "text": "a",\n "labels": [\n  {"text": "b"}\n ]\n}\n', "spans lines is not", 1),
     Case("no_object.jsonl", '{"text": "a", "labels": "x"}\n7\n', "expected an object", 2, 1),
     Case("cut.jsonl", '{"text": "a", "labels": "x"}\n{"text": "b", "la', r"line cut off\?", 2, 1),
-    Case("no_json.jsonl", '{"text": "a", "labels": "x"}\ntext\n', "no JSON: Expecting value", 2, 1),
-    Case("two.jsonl", '{"text": "a", "labels": "x"}\n{"text": "b"}{"text": "c"}\n', "no JSON: Extra data", 2, 1),
-    Case("across.jsonl", '{"text": "a", "labels": "x"}\n{"text":\n"b"}\n', "no JSON: Expecting value", 2, 1),
+    Case("no_json.jsonl", '{"text": "a", "labels": "x"}\ntext\n', "not JSON: Expecting value", 2, 1),
+    Case("two.jsonl", '{"text": "a", "labels": "x"}\n{"text": "b"}{"text": "c"}\n', "not JSON: Extra data", 2, 1),
+    Case("across.jsonl", '{"text": "a", "labels": "x"}\n{"text":\n"b"}\n', "not JSON: Expecting value", 2, 1),
     Case("twice.jsonl", '{"text": "a", "labels": "x"}\n{"text": "b", "text": "c"}\n',
-         "key 'text' is there twice", 2, 1),
-    Case("twice_first.jsonl", '{"text": "b", "text": "c"}\n', "column 'text' is there twice", 1),
+         "key 'text' occurs twice", 2, 1),
+    Case("twice_first.jsonl", '{"text": "b", "text": "c"}\n', "column 'text' occurs twice", 1),
     Case("missing.jsonl", '{"text": "a"}\n', "no column 'labels' or 'label'; the columns are 'text'", 1),
     Case("null.jsonl", '{"text": "a", "labels": "x"}\n{"text": null}\n', "column 'text' is null", 2, 1),
     Case("absent.jsonl", '{"text": "a", "labels": "x"}\n{"labels": "y"}\n', "column 'text' is null", 2, 1),
@@ -138,7 +142,7 @@ PARQUET = [
     Case("float.parquet", {"text": ["a"], "labels": [1.5]}, "column 'labels' holds double, expected labels"),
     Case("bool.parquet", {"text": ["a"], "labels": [True]}, "column 'labels' holds bool, expected labels"),
     Case("number.parquet", {"text": [1], "labels": ["x"]}, "column 'text' holds int64, expected text"),
-    Case("text.parquet", {"x": ["a"], "labels": ["x"]}, "expected numbers; if it is text, say so", columns=NUMBERS),
+    Case("text.parquet", {"x": ["a"], "labels": ["x"]}, "if it is text, name it as text", columns=NUMBERS),
     Case("nan.parquet", {"x": [1.0, float("nan")], "labels": [1, 2]},
          "row 1 .*column 'x': nan is not finite", None, 1, NUMBERS),
     Case("hole.parquet", {"x": [None, 1], "labels": [1, 2]}, "row 0 .*column 'x' is null", None, 1, NUMBERS),
@@ -146,11 +150,11 @@ PARQUET = [
          "row 1 .*column 'text' is not UTF-8", None, 1),
     Case("utf8_label.parquet", pa.table({"text": ["a", "b"], "labels": pa.array([b"a", b"\xff"]).view(pa.string())}),
          "row 1 .*column 'labels' is not UTF-8", None, 1),
-    Case("words.parquet", "text,labels\na,x\n", "no Parquet file: it begins with b'text'"),
+    Case("words.parquet", "text,labels\na,x\n", "not a Parquet file: it begins with b'text'"),
     Case("empty.parquet", "", "empty file; expected Parquet"),
-    Case("gzip.parquet", gzip.compress(b"PAR1"), "parquet is compressed in itself: unzip the file"),
-    Case("gzip.txt", gzip.compress(b"PAR1"), "parquet is compressed in itself: unzip the file"),
-    Case("gzip_npz.txt", gzip.compress(b"PK\x03\x04"), "npz is compressed in itself: unzip the file first"),
+    Case("gzip.parquet", gzip.compress(b"PAR1"), "parquet is already compressed: unzip the file"),
+    Case("gzip.txt", gzip.compress(b"PAR1"), "parquet is already compressed: unzip the file"),
+    Case("gzip_npz.txt", gzip.compress(b"PK\x03\x04"), "npz is already compressed: unzip the file first"),
     Case("mark.parquet", b"PAR1", "cut off"),
     Case("zeros.parquet", b"PAR1" + bytes(100) + b"PAR1", "damaged"),
 ]  # fmt: skip
@@ -291,11 +295,11 @@ def test_texts_of_any_size(tmp_path: Path, name: str, write: Writer) -> None:
 def test_what_contradicts_itself_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="name one kind"):
         Columns(text=("a",), features=("b",))
-    with pytest.raises(ParameterError, match="'a' is named for two things"):
+    with pytest.raises(ParameterError, match="'a' has two roles"):
         Columns(text=("a",), labels="a")
     with pytest.raises(ParameterError, match="must not be empty"):
         Columns(label_separator="")
-    with pytest.raises(ParameterError, match="text columns need `text`"):
+    with pytest.raises(ParameterError, match="text columns need a vectorizer"):
         read_dataset(tmp_path / "any.csv", columns=TEXTS)
-    with pytest.raises(ParameterError, match="n_features is 5 but the text makes 64"):
+    with pytest.raises(ParameterError, match="n_features is 5 but the text vectorizer has 64"):
         read_dataset(put(tmp_path, CSV[0]), columns=TEXTS, text=TEXT, n_features=5)

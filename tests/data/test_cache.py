@@ -74,7 +74,7 @@ def test_a_damaged_cache_is_built_again(write: WriteFile, tmp_path: Path, damage
 
 def test_a_bad_file_leaves_nothing_behind(write: WriteFile, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    with pytest.raises(DataFileError, match=":3: 'x' is no label"):
+    with pytest.raises(DataFileError, match=":3: 'x' is not a label"):
         read_dataset(write("2 10 5\n0 0:1\nx 1:1\n"), cache=cache)
     assert list(cache.iterdir()) == []
 
@@ -100,5 +100,5 @@ def test_processes_that_build_at_the_same_time(write: WriteFile, tmp_path: Path)
 
 def test_progress_ends_at_the_size_of_the_file(write: WriteFile) -> None:
     path, seen = write(TEXT), []
-    read_dataset(path, progress=lambda done, total: seen.append((done, total)))
+    read_dataset(path, on_progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (len(TEXT), len(TEXT))

@@ -21,9 +21,9 @@ NUMBERS = np.eye(4)
     [
         (["b", "a", "c"], "column 0 is 'b', not 'a': they must be in the same order"),
         (["a", "b", "d"], "it also has 'd', it lacks 'c'"),
-        (["a", "b"], "match those that were trained on: it lacks 'c'"),
+        (["a", "b"], "match those of the training data: it lacks 'c'"),
         (["a", "b", "c", "x"], "it also has 'x'"),
-        (["a", "b", "c", "b"], "it has 4 columns, not 3: some are there twice"),
+        (["a", "b", "c", "b"], "it has 4 columns, not 3: some are repeated"),
         (["a", "b", 2], "it also has 2, it lacks 'c'"),
         ([f"x{i}" for i in range(9)], "'x3', 'x4' and 4 more"),
     ],

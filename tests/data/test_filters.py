@@ -38,12 +38,12 @@ def test_pairs_in_any_order(write: WriteFile) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("1", "'1' is no pair"),
-        ("1 2 3", "is no pair"),
-        ("1 x", "'1 x' is no pair; expected a row and a label"),
-        ("-1 2", "is no pair"),
-        ("1 2.0", "is no pair"),
-        ("1,2", "is no pair"),
+        ("1", "'1' is not a pair"),
+        ("1 2 3", "is not a pair"),
+        ("1 x", "'1 x' is not a pair; expected a row and a label"),
+        ("-1 2", "is not a pair"),
+        ("1 2.0", "is not a pair"),
+        ("1,2", "is not a pair"),
         ("4 1", "row 4: there are 4 rows, so the last is 3"),
         ("1 5", "label 5: there are 5 labels, so the last is 4"),
         ("1 99999999999999999999999", "there are 5 labels"),

@@ -68,7 +68,7 @@ def test_more_rows_than_one_batch(pair: Callable[..., Path]) -> None:
     n = 70_000
     eye = sp.csr_matrix((np.ones(n, np.float32), np.arange(n) % 5, np.arange(n + 1)), (n, 5))
     seen: list[tuple[int, int]] = []
-    dataset = read_dataset(pair(eye, eye), progress=lambda done, total: seen.append((done, total)))
+    dataset = read_dataset(pair(eye, eye), on_progress=lambda done, total: seen.append((done, total)))
     np.testing.assert_array_equal(dataset.features.indices, eye.indices)
     assert seen[-1][0] == seen[-1][1]
 
@@ -76,13 +76,11 @@ def test_more_rows_than_one_batch(pair: Callable[..., Path]) -> None:
 def test_gzip_around_them_is_told(pair: Callable[..., Path], tmp_path: Path) -> None:
     path, labels = pair(), tmp_path / "Y.trn.npz"
     labels.write_bytes(gzip.compress(labels.read_bytes()))
-    with pytest.raises(
-        DataFileError, match=r"Y.trn.npz: gzip'd, but npz is compressed in itself: unzip the file first"
-    ):
+    with pytest.raises(DataFileError, match=r"Y.trn.npz: gzip'd, but npz is already compressed: unzip the file first"):
         read_dataset(path)
     path.write_bytes(gzip.compress(path.read_bytes()))
     for name in ("auto", "npz"):
-        with pytest.raises(DataFileError, match=r"X.trn.npz: gzip'd, but npz is compressed in itself"):
+        with pytest.raises(DataFileError, match=r"X.trn.npz: gzip'd, but npz is already compressed"):
             read_dataset(path, name)
 
 
@@ -134,7 +132,7 @@ def test_bad_values(pair: Callable[..., Path], which: str, value: float, reason:
         ({"data": X.data.astype(object)}, r"no valid sparse matrix: Object arrays cannot be loaded"),
         ({"format": b"xyz"}, "no valid sparse matrix"),
         ({"indices": None}, "no valid sparse matrix"),
-        ({"data": None}, r"no sparse matrix, but format.npy, indices.npy"),
+        ({"data": None}, r"not a sparse matrix, but format.npy, indices.npy"),
     ],
 )
 def test_contradictions_are_no_crash(pair: Callable[..., Path], arrays: dict[str, Any], message: str) -> None:
@@ -156,7 +154,9 @@ def test_files_that_are_no_matrices(pair: Callable[..., Path], tmp_path: Path) -
         assert not check_file(path).ok
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("notes.txt", "nothing here")
-    with pytest.raises(DataFileError, match=r"no sparse matrix, but notes.txt; expected what scipy.sparse.save_npz"):
+    with pytest.raises(
+        DataFileError, match=r"not a sparse matrix, but notes.txt; expected a file of scipy.sparse.save_npz"
+    ):
         read_dataset(path)
     path.write_text("1 2\n")
     with pytest.raises(DataFileError, match="the npz file is damaged"):

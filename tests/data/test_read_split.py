@@ -95,7 +95,7 @@ def test_where_the_labels_are(pair: Callable[..., Path], write: WriteFile, tmp_p
     assert read_dataset(path, label_file=other).fingerprint == expected.fingerprint
     with pytest.raises(DataFileError, match=r"trn_X_Xf.txt: the labels are in another file, and there is no trn_X_Y"):
         read_dataset(path)
-    with pytest.raises(DataFileError, match="its name does not tell which"):
+    with pytest.raises(DataFileError, match="its name does not say which"):
         read_dataset(write(FEATURES, "rows.txt"))
     with pytest.raises(DataFileMissing, match=r"nowhere: there is no such file"):
         read_dataset(path, label_file=tmp_path / "nowhere")
@@ -129,7 +129,7 @@ def test_sizes_of_the_model_must_fit(pair: Callable[..., Path]) -> None:
 
 ROW_FAULTS = {
     "1:1 x": ("no colon", r"'x' has no colon.*column 5"),
-    "1:x": ("bad value", r"'x' is no number.*column 3"),
+    "1:x": ("bad value", r"'x' is not a number.*column 3"),
     "1:nan": ("value not finite", "'nan' is not finite"),
     "1:1:1": ("two colons", "two colons"),
     "10:1": ("feature index too large", "feature index 10: the header says (10 features|5 labels)"),
@@ -171,7 +171,7 @@ FILE_FAULTS = [
     ("", LABELS, "trn_X_Xf.txt:1: empty file"),
     (FEATURES, "", "trn_X_Y.txt:1: empty file"),
     ("4 -1\n\n\n\n\n", LABELS, "trn_X_Xf.txt:1: the header says -1 features: below 0"),
-    ("4 10 5\n\n\n\n\n", LABELS, "trn_X_Xf.txt:1: '4 10 5' is no header: expected two"),
+    ("4 10 5\n\n\n\n\n", LABELS, "trn_X_Xf.txt:1: '4 10 5' is not a header: expected two"),
     (FEATURES, "4 99999999999\n\n\n\n\n", "trn_X_Y.txt:1: the header says 99999999999 labels: at most"),
     (FEATURES, gzip.compress(LABELS.encode(), mtime=0)[:-9], "trn_X_Y.txt: the gzip stream is damaged"),
 ]

@@ -61,9 +61,9 @@ def test_labels_are_integers_however_written(write: WriteFile) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("1.5 1:1", r":2: '1.5' is no label; expected an integer \(a regression target\?\)"),
+        ("1.5 1:1", r":2: '1.5' is not a label; expected an integer \(a regression target\?\)"),
         ("1e3 1:1", "a regression target"),
-        ("cat 1:1", "'cat' is no label"),
+        ("cat 1:1", "'cat' is not a label"),
         ("1 qid:3 1:1", "query ids are for ranking"),
         ("99999999999999999999 1:1", "does not fit in 64 bits"),
         ("1 2147483647:1", "feature index 2147483647: at most"),

@@ -198,7 +198,7 @@ def test_tables_without_a_header(write: WriteFile) -> None:
     columns = Columns(labels="0", header=False)
     data = read_dataset(write("x,1,2\ny,3,4\n", "t.csv"), columns=columns)
     assert (data.features.tolist(), labels_of(data)) == ([[1, 2], [3, 4]], [["x"], ["y"]])
-    with pytest.raises(DataFileError, match=r"t.csv:1: there is no column 'labels'.* '0', '1'.*say which"):
+    with pytest.raises(DataFileError, match=r"t.csv:1: there is no column 'labels'.* '0', '1'.*name the column"):
         read_dataset(write("x,1\n", "t.csv"), columns=Columns(header=False))
 
 
@@ -236,7 +236,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
     for name in ("a.csv", "a.jsonl", "a.parquet"):
         told: list[tuple[int, int]] = []
         path = write_table(tmp_path / name, rows)
-        read_dataset(path, progress=lambda done, total, told=told: told.append((done, total)))
+        read_dataset(path, on_progress=lambda done, total, told=told: told.append((done, total)))
         assert told[-1] == (path.stat().st_size,) * 2
 
 

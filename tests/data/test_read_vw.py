@@ -101,10 +101,10 @@ def test_labels_follow_the_model(write: WriteFile) -> None:
 
 BAD = {
     "3 1:1": ("no bar", r"there is no bar in '3 1:1'.*column 6"),
-    "x | 1:1": ("bad label", r"'x' is no label; expected an integer \(column 1\)"),
+    "x | 1:1": ("bad label", r"'x' is not a label; expected an integer \(column 1\)"),
     "1.5 | 1:1": ("bad label", "a regression target"),
     "1,,2 | 1:1": ("empty label", r"empty label.*column 3"),
-    "1 x | 1:1": ("bad weight", r"'x' is no number \(column 3\)"),
+    "1 x | 1:1": ("bad weight", r"'x' is not a number \(column 3\)"),
     "1 -2 | 1:1": ("bad weight", "the weight -2 is below 0"),
     "1 1e39 | 1:1": ("bad weight", "not finite"),
     "1 2 3 | 1:1": ("bad label", r"'3' follows the weight.*column 5"),
@@ -116,8 +116,8 @@ BAD = {
     "1 | 1:2:3": ("two colons", r"two colons.*column 5"),
     "1 | 1:": ("no value", r"a colon and no value \(column 7\)"),
     "1 | :1": ("bad feature", r"no name before its colon \(column 5\)"),
-    "1 | city:paris": ("bad value", r"'paris' is no number \(column 10\)"),
-    "1 |f:x a": ("bad value", r"'x' is no number \(column 6\)"),
+    "1 | city:paris": ("bad value", r"'paris' is not a number \(column 10\)"),
+    "1 |f:x a": ("bad value", r"'x' is not a number \(column 6\)"),
     "1 | 99999999999:1": ("feature index too large", "feature 99999999999"),
     "1 | a\x00b": ("unexpected character", r"NUL byte.*column 6"),
 }

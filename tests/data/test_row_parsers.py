@@ -17,7 +17,7 @@ from xmach.data.read.sparse.exact import BlankLines, parse_exact
 from xmach.data.read.sparse.fast import RowParser, parse_fast
 from xmach.data.read.sparse.split import BareRules
 from xmach.data.read.sparse.svmlight import SvmlightRules
-from xmach.data.read.sparse.vw_rows import VwRules
+from xmach.data.read.sparse.vw import VwRules
 from xmach.data.read.sparse.xmc import XmcRules
 from xmach.errors import DataFileError
 
@@ -110,7 +110,7 @@ def test_a_fault_deep_in_a_large_file_has_its_line(write: Callable[..., Path]) -
     rows = [f"{i % 5} {i % 7}:1 {i % 7 + 1}:0.5" for i in range(200_000)]
     rows[123_456] = "1 3:x"
     path = write("\n".join(["200000 10 5", *rows]))
-    with pytest.raises(DataFileError, match=r":123458: 'x' is no number \(column 5\)"):
+    with pytest.raises(DataFileError, match=r":123458: 'x' is not a number \(column 5\)"):
         read_dataset(path)
     dataset = read_dataset(path, on_error="skip")
     assert (dataset.n_rows, dataset.skipped) == (199_999, {"bad value": 1})

@@ -156,27 +156,27 @@ def test_lists_of_numbers() -> None:
         ([1.0, 2.0, np.inf], "y contains NaN or infinity at row 2"),
         (pd.Series([1, None, 2], dtype="Int64"), "y contains NaN or infinity at row 1"),
         ([0.5, 1.5, 2.25], "Unknown label type: continuous"),
-        (np.array([1.0, np.nan], dtype=object), r"y lacks a class in row 1 \(nan\)"),
+        (np.array([1.0, np.nan], dtype=object), r"y has no class in row 1 \(nan\)"),
         (np.array([1j, 2]), "Complex data not supported"),
         (np.zeros((2, 2, 2)), "dim 3"),
         (np.zeros((2, 0)), r"0 feature\(s\)"),
-        (["a", 1, "b"], "y mixes types that cannot be ordered"),
-        (["a", np.nan, "b"], "y mixes types that cannot be ordered"),
-        (["a", None, "b"], "y lacks a class in row 1"),
-        ([None, None], "y lacks a class in row 0"),
-        (np.array(["a", 1, "b"], dtype=object), "y mixes types that cannot be ordered"),
-        (pd.Series(["a", None, "b"]), r"y lacks a class in row 1 \(nan\)"),
-        (pd.Series(["a", None, "b"], dtype="string"), r"y lacks a class in row 1 \(<NA>\)"),
-        (pd.Series(["a", None, "b"], dtype="category"), "y lacks a class in row 1"),
-        (np.array(["a", None, "b"], dtype=object), r"y lacks a class in row 1 \(None\)"),
+        (["a", 1, "b"], "y mixes types that cannot be sorted"),
+        (["a", np.nan, "b"], "y mixes types that cannot be sorted"),
+        (["a", None, "b"], "y has no class in row 1"),
+        ([None, None], "y has no class in row 0"),
+        (np.array(["a", 1, "b"], dtype=object), "y mixes types that cannot be sorted"),
+        (pd.Series(["a", None, "b"]), r"y has no class in row 1 \(nan\)"),
+        (pd.Series(["a", None, "b"], dtype="string"), r"y has no class in row 1 \(<NA>\)"),
+        (pd.Series(["a", None, "b"], dtype="category"), "y has no class in row 1"),
+        (np.array(["a", None, "b"], dtype=object), r"y has no class in row 1 \(None\)"),
         (np.array([{"a": 1}, {"b": 2}]), r"Unknown label type: \{'a': 1\} \(a dict\) in row 0; classes are text or"),
         ([{"a": 1}, {"b": 2}], r"\(a dict\) in row 0; classes are text or numbers"),
         ([[{"a": 1}], []], r"y has \{'a': 1\} \(a dict\) as a label"),
         (np.ma.masked_array([1, 2, 3], mask=[0, 1, 0]), "y has masked values"),
         ([b"a", b"b"], "y: Support for labels represented as bytes is not supported"),
-        ([["a", 1], ["b"]], "y mixes types that cannot be ordered"),
-        ([["a"], ["b", float("nan")]], "y mixes types that cannot be ordered"),
-        ([[None, 1], [2]], "y mixes types that cannot be ordered"),
+        ([["a", 1], ["b"]], "y mixes types that cannot be sorted"),
+        ([["a"], ["b", float("nan")]], "y mixes types that cannot be sorted"),
+        ([[None, 1], [2]], "y mixes types that cannot be sorted"),
         ([[1.0, float("nan")], [2.0]], "y contains NaN or infinity as a label"),
         ([[[1, 2]], [[3]]], "one of the labels is itself a list"),
         ([[(1, 2)], [(3,)]], "one of the labels is itself a list"),
@@ -203,7 +203,7 @@ def test_a_malformed_sparse_matrix_is_refused(arrays: dict[str, list[int]]) -> N
     y = sp.csr_array((np.ones(2), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 3))
     for name, array in arrays.items():
         setattr(y, name, np.array(array))
-    with pytest.raises(InputError, match="y is no valid CSR matrix"):
+    with pytest.raises(InputError, match="y is not a valid CSR matrix"):
         encode_targets(y)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from xmach.data import Columns, ReadOptions
-from xmach.data.read.texts import read_texts
+from xmach.data.read.reading import read_texts
 from xmach.errors import DataFileError
 
 COLUMNS = Columns(text=("query",), labels="product", weight="sessions")

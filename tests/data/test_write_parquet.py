@@ -106,9 +106,9 @@ def rewritten(path: Path, **columns: pa.Array) -> None:
         ("indices", [[1], [1, 1]], pa.int32(), "row 1 .*ascend"),
         ("indices", [[1], [1, 9]], pa.int32(), "row 1 .*not in 0..8"),
         ("indices", [[1], [None, 1]], pa.int32(), "row 1 .*not in 0..8"),
-        ("indices", [[1], [1]], pa.int32(), "row 1 .*not as many indices as values"),
+        ("indices", [[1], [1]], pa.int32(), "row 1 .*numbers of indices and values differ"),
         ("values", [[1], [float("nan"), 1]], pa.float32(), "row 1 .*not finite"),
-        ("label_values", [[1], [1, 1]], pa.float32(), "row 1 .*not as many label values as labels"),
+        ("label_values", [[1], [1, 1]], pa.float32(), "row 1 .*numbers of labels and values differ"),
         ("label_values", [[1], [None]], pa.float32(), "row 1 .*label value that is not finite"),
         ("labels", [[1], [None]], pa.int32(), "row 1 .*null inside a list"),
     ],
@@ -140,7 +140,7 @@ def test_files_that_only_look_like_ours(tmp_path: Path) -> None:
     rewritten(path, values=pa.array([[1.0]] * 50))
     with pytest.raises(DataFileError, match="have a column 'values' of type"):
         read_dataset(path)
-    for value, message in [(b"{}", "metadata of xmach in it are damaged"), (b'{"format": 2}', "written in format 2")]:
+    for value, message in [(b"{}", "its xmach metadata are damaged"), (b'{"format": 2}', "written in format 2")]:
         pq.write_table(pq.read_table(path).replace_schema_metadata({parquet_rows._KEY: value}), path)
         with pytest.raises(DataFileError, match=message):
             read_dataset(path)

@@ -243,5 +243,5 @@ def test_other_refusals() -> None:
         Decoder(HASHES, index="none")
     with pytest.raises(InputError, match=r"one entry for each of the 300 labels, got \(299,\)"):
         Decoder(HASHES, seen=np.ones(299, bool))
-    with pytest.raises(InputError, match="signatures must be buckets from 0 on, got -2"):
+    with pytest.raises(InputError, match="signatures must be bucket numbers of at least 0, got -2"):
         Decoder(np.array([[0, 1], [-2, 1]]))

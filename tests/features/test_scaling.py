@@ -165,7 +165,7 @@ def test_parameters_are_checked() -> None:
         fit_scaler(random_rows(2), "max")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="kind must be one of"):
         Scaler("auto", 3)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="idf belongs to kind 'tfidf'"):
+    with pytest.raises(ParameterError, match="idf is required for kind 'tfidf'"):
         Scaler("tfidf", 3)
     with pytest.raises(ParameterError, match="idf must have shape"):
         Scaler("tfidf", 3, np.ones(2, dtype=np.float32))

@@ -194,7 +194,7 @@ def test_nothing_learned_yet() -> None:
         ({"unknown": 2.5}, "unknown must be a whole number from 0"),
         ({"binary": 1}, "binary must be True or False"),
         ({"words": 0, "bigrams": 0, "trigrams": 0}, "at least one of words, bigrams and trigrams"),
-        ({"words": 2**30, "unknown": 2**30}, "less than 2\\*\\*31 together"),
+        ({"words": 2**30, "unknown": 2**30}, "must be below 2\\*\\*31"),
     ],
 )
 def test_settings_are_checked(settings_: dict[str, int], message: str) -> None:

@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from xmach.learners.ahead import one_ahead
+from xmach.learners.session import made_ahead
 
 
 def test_in_order_and_one_ahead() -> None:
@@ -24,7 +24,7 @@ def test_in_order_and_one_ahead() -> None:
             second.set()
         return -number
 
-    with closing(one_ahead(make, range(5))) as made:
+    with closing(made_ahead(make, range(5))) as made:
         assert next(made) == 0
         assert second.wait(10)  # while the first is in use
         assert begun == [0, 1]
@@ -33,12 +33,12 @@ def test_in_order_and_one_ahead() -> None:
 
 
 def test_nothing_to_make() -> None:
-    assert list(one_ahead(abs, [])) == []
+    assert list(made_ahead(abs, [])) == []
 
 
 def test_made_by_a_thread_that_ends_with_it() -> None:
     names: list[str] = []
-    made = one_ahead(lambda _: names.append(threading.current_thread().name), range(9))
+    made = made_ahead(lambda _: names.append(threading.current_thread().name), range(9))
     next(made)
     made.close()
     assert all(name.startswith("next batch") for name in names)
@@ -47,7 +47,7 @@ def test_made_by_a_thread_that_ends_with_it() -> None:
 
 
 def test_what_goes_wrong_is_told_where_it_is_used() -> None:
-    made = one_ahead(lambda number: 1 // number, [1, 0, 1])
+    made = made_ahead(lambda number: 1 // number, [1, 0, 1])
     assert next(made) == 1
     with pytest.raises(ZeroDivisionError, match="division"):
         next(made)
@@ -63,7 +63,7 @@ def test_where_no_thread_can_be_had_all_is_made_when_asked_for(monkeypatch: pyte
         return whole(self, make, number)
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
-    made = one_ahead(lambda number: given.append(number) or -number, range(5))  # type: ignore[func-returns-value]
+    made = made_ahead(lambda number: given.append(number) or -number, range(5))  # type: ignore[func-returns-value]
     assert list(made) == [0, -1, -2, -3, -4]
     assert given == [0, 1, 2, 3, 4]
 

@@ -165,9 +165,11 @@ def test_one_score_a_pair_of_classes_is_an_error(make_separable: MakeRows, make_
     pairs = SVC(decision_function_shape="ovo")
     for n_buckets in (3, 6):  # three classes make three pairs
         desk = make_desk(make_separable(n_buckets=n_buckets))
-        with pytest.raises(ParameterError, match="SVC gives one a pair of classes; set decision_function_shape='ovr'"):
+        with pytest.raises(
+            ParameterError, match="SVC returns one per pair of classes; set decision_function_shape='ovr'"
+        ):
             model_of(pairs, desk)
-        with pytest.raises(ParameterError, match="Pipeline gives one a pair of classes"):
+        with pytest.raises(ParameterError, match="Pipeline returns one per pair of classes"):
             model_of(make_pipeline(MaxAbsScaler(), pairs), desk)
 
 
@@ -191,7 +193,7 @@ class TwoScores(DummyClassifier):  # type: ignore[misc]  # scikit-learn has no t
 
 
 def test_another_number_of_scores_than_classes_is_an_error(make_separable: MakeRows, make_desk: Any) -> None:
-    with pytest.raises(ParameterError, match="TwoScores gives 2 for 6 classes; choose another"):
+    with pytest.raises(ParameterError, match="TwoScores returns 2 for 6 classes"):
         model_of(TwoScores(), make_desk(make_separable()))
 
 
@@ -206,7 +208,7 @@ def test_what_has_scores_only_once_fitted(make_separable: MakeRows, make_desk: A
 
 @pytest.mark.parametrize("given", [GaussianNB(), HistGradientBoostingClassifier()], ids=lambda it: type(it).__name__)
 def test_sparse_rows_that_the_learner_does_not_take(make_separable: MakeRows, make_desk: Any, given: Any) -> None:
-    with pytest.raises(InputError, match=f"{type(given).__name__} takes no sparse rows: give dense ones .* another"):
+    with pytest.raises(InputError, match=f"{type(given).__name__} takes no sparse rows: pass dense ones .* another"):
         model_of(given, make_desk(make_separable()))
 
 
@@ -220,7 +222,7 @@ def test_other_type_errors_are_left_as_they_are(make_separable: MakeRows, make_d
 
 
 def test_it_cannot_be_stored(make_separable: MakeRows, make_desk: Any) -> None:
-    with pytest.raises(NotStorable, match="'sklearn MultinomialNB' is no plain arrays"):
+    with pytest.raises(NotStorable, match="'sklearn MultinomialNB' does not consist of plain arrays"):
         model_of(MultinomialNB(), make_desk(make_separable())).arrays()
 
 

@@ -80,14 +80,14 @@ def test_fifty_million_labels_and_many_rows_do_not_overflow() -> None:
     [
         ([1, 2, 3], r"shape \(rows, places\), got \(3,\)"),
         ([[1], [2]], "ranked ids have 2 rows, true labels have 3"),
-        ([[1], [2], [3]], "k = 2 needs as many ranked places, got 1"),
+        ([[1], [2], [3]], "k = 2 needs 2 ranked places, got 1"),
         ([[1, 2], [2], [3, 0]], "ranked ids must be one rectangular array"),
         ([[1, 2], [2, 1], [3, -2]], "at least 0, or -1 for no answer, got -2"),
         ([[1, 2], [3, 3], [3, 0]], "row 1 has 3 more than once"),
         ([[1.0, 2.0]] * 3, "ranked ids must be whole numbers, got float64"),
         ([[True, False]] * 3, "ranked ids must be whole numbers, got bool"),
         ([["a", "b"]] * 3, "map label names to ids first"),
-        (TopK(np.eye(3), np.eye(3, dtype=np.float32), np.eye(3, dtype=int)), r"got a whole TopK: give its \.ids"),
+        (TopK(np.eye(3), np.eye(3, dtype=np.float32), np.eye(3, dtype=int)), r"got a TopK: pass its \.ids"),
     ],
 )
 def test_rankings_that_are_refused(ranked: Any, message: str) -> None:
@@ -102,9 +102,9 @@ def test_rankings_that_are_refused(ranked: Any, message: str) -> None:
         ([1, 2.5, 3], "true label ids must be whole numbers, got float64"),
         ([["red"], [], ["blue"]], "map label names to ids first"),
         ([1, [2], 3], "true label ids must be one rectangular array"),
-        ([[[1, 2]], [], []], "one class or one flat list of label ids a row"),
+        ([[[1, 2]], [], []], "one class or one flat list of label ids per row"),
         (sparse.csr_array([[1, 0], [0, -2], [0, 1]]), "must be at least 0, got -2 in row 1"),
-        (np.eye(3, dtype=int), r"one class a row, shape \(n,\), got \(3, 3\)"),
+        (np.eye(3, dtype=int), r"one class per row, shape \(n,\), got \(3, 3\)"),
         ([2**62, 0, 0], "too large for 3 rows: number them from 0"),
         (
             SparseRows(np.array([0, 1, 1, 1]), np.array([4], np.int32), np.ones(1, np.float32), 4),

@@ -151,5 +151,5 @@ def test_refusals() -> None:
     with pytest.raises(InputError, match="columns must have at least one table"):
         side_by_side({})
     tables = {"a": PaperTable("ranking", {"x": 0.0}, 7), "b": PaperTable("ranking", {"x": 0.0}, 8)}
-    with pytest.raises(InputError, match="table of 'b' does not belong here: ranking of 8 rows beside ranking of 7"):
+    with pytest.raises(InputError, match="'b' does not match the others: ranking of 8 rows beside ranking of 7"):
         side_by_side(tables)

@@ -95,7 +95,7 @@ def test_a_ranked_label_without_a_propensity_is_merely_no_hit() -> None:
         ([0.5, 0.0], "above 0 and at most 1"),
         ([0.5, 1.5], "above 0 and at most 1"),
         ([0.5, np.nan], "above 0 and at most 1"),
-        (0.5, "one number a label, got shape"),
+        (0.5, "one number per label, got shape"),
     ],
 )
 def test_propensities_that_are_refused(values: Any, message: str) -> None:
@@ -106,9 +106,9 @@ def test_propensities_that_are_refused(values: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([-1], 10), "label_counts must be the training rows"),
-        ((["a"], 10), "label_counts must be the training rows"),
-        (([[1]], 10), "label_counts must be the training rows"),
+        (([-1], 10), "label_counts must be the number of training rows"),
+        ((["a"], 10), "label_counts must be the number of training rows"),
+        (([[1]], 10), "label_counts must be the number of training rows"),
         (([1], 0), "n_rows must be a whole number of at least 1, got 0"),
         (([1], 10, -1.0), "a must be a number in"),
         (([1], 10, 0.5, 0.0), "b must be a number in"),

@@ -60,7 +60,7 @@ def test_a_batch_of_weight_zero_is_fine_while_others_weigh() -> None:
 def test_a_refused_batch_changes_nothing() -> None:
     metrics = RankingMetrics([1], ["precision"])
     metrics.update([0], [[0]])
-    with pytest.raises(InputError, match="one number a row"):
+    with pytest.raises(InputError, match="one number per row"):
         metrics.update([0, 0], [[1], [1]], [1.0])
     assert metrics.rows == 1
     assert metrics.result() == {"precision@1": 1.0}
@@ -97,11 +97,11 @@ def test_a_k_that_is_no_whole_number_of_at_least_one_is_refused(k: Any) -> None:
 
 
 def test_parameters_that_are_refused() -> None:
-    with pytest.raises(ParameterError, match=r"among precision, precision_min, .*mrr_paper, got 'f1'"):
+    with pytest.raises(ParameterError, match=r"from precision, precision_min, .*mrr_paper; got 'f1'"):
         RankingMetrics([1], ["f1"])
-    with pytest.raises(ParameterError, match="ks must have at least one entry"):
+    with pytest.raises(ParameterError, match="ks must not be empty"):
         RankingMetrics([])
-    with pytest.raises(ParameterError, match="and so must names or corpus"):
+    with pytest.raises(ParameterError, match="names and corpus must not both be empty"):
         RankingMetrics([1], [])
 
 

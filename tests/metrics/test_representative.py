@@ -50,7 +50,7 @@ def test_a_stored_zero_was_not_bought_and_unknown_labels_cannot_be_candidates() 
 
 
 def test_refusals() -> None:
-    with pytest.raises(InputError, match="size=4, but 5 labels were purchased and all of them stay"):
+    with pytest.raises(InputError, match="size=4, but all 5 purchased labels must be included"):
         representative(BOUGHT, 100, 4)
     with pytest.raises(ParameterError, match="size must be a whole number from 1 to 100, got 101"):
         representative(BOUGHT, 100, 101)

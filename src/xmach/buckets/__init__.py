@@ -1,19 +1,29 @@
-"""Labels to buckets: 2-universal hashes, tables of clusters, their signatures, the index that a decoder searches."""
+"""Labels to buckets: 2-universal hashes, tables of clusters, signatures, and the index that a decoder searches."""
 
 from xmach._kernels.decode.index import Index
 from xmach.buckets.inverted import (
     Tables,
+    as_signatures,
     bucket_members,
     computed,
+    count_indistinguishable_pairs,
     fill_tables,
+    indistinguishable_groups,
     new_tables,
     stored,
     table_index,
     table_shapes,
 )
-from xmach.buckets.kinds import check_bucketing, clustered_repetitions
-from xmach.buckets.learned import WIDTH, Buckets, LearnedBuckets, clustered, digest_of, signs
-from xmach.buckets.signatures import as_signatures, count_indistinguishable_pairs, indistinguishable_groups
+from xmach.buckets.learned import (
+    WIDTH,
+    Buckets,
+    LearnedBuckets,
+    check_bucketing,
+    clustered,
+    clustered_repetitions,
+    digest_of,
+    signs,
+)
 from xmach.buckets.universal import UniversalHashes
 from xmach.config import BUCKETINGS, RANDOM
 

@@ -1,9 +1,8 @@
-"""The index that a decoder searches: tables of signatures and posting lists, or the hash alone."""
+"""Signatures (K, R), and the index that a decoder searches: tables of signatures and posting lists, or the hash."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any, NamedTuple
@@ -13,26 +12,27 @@ import numpy as np
 from xmach._kernels.decode.index import Index, fill_column, fill_signatures, members, sort_into_buckets
 from xmach.buckets.learned import Buckets, LearnedBuckets
 from xmach.buckets.universal import UniversalHashes
-from xmach.types import AnyArray, Int32Array, IntArray
+from xmach.errors import InputError
+from xmach.types import AnyArray, Int32Array, IntArray, OnProgress
 
 _CHUNK = 1 << 16  # labels whose signatures a thread computes at a time
 
 
 class Tables(NamedTuple):
-    """The tables of a stored index: 2 bytes (B <= 65,536) and 4 bytes a label and repetition."""
+    """The tables of a stored index: per label and repetition, 2 bytes (if B <= 65,536) plus 4 bytes."""
 
     signatures: AnyArray  # (K, R)
     offsets: IntArray  # (R, B + 1)
-    labels: Int32Array  # (R, K) by bucket, then by rising id
+    labels: Int32Array  # (R, K) by bucket, then by ascending id
 
     def members(self, repetition: int, bucket: int) -> Int32Array:
-        """The labels in a bucket of a repetition, by rising id."""
+        """Return the labels in a bucket of a repetition, by ascending id."""
         start, stop = self.offsets[repetition, bucket : bucket + 2]
         return self.labels[repetition, start:stop]
 
 
 def table_shapes(hashes: Buckets) -> dict[str, tuple[tuple[int, int], np.dtype[Any]]]:
-    """Shape and type of each table, by its name."""
+    """Return the shape and type of each table, by name."""
     n_labels, n_repetitions = hashes.n_labels, hashes.n_repetitions
     return {
         "signatures": ((n_labels, n_repetitions), hashes.dtype),
@@ -42,7 +42,7 @@ def table_shapes(hashes: Buckets) -> dict[str, tuple[tuple[int, int], np.dtype[A
 
 
 def computed(hashes: UniversalHashes) -> Index:
-    """The index without tables: everything by arithmetic modulo p."""
+    """Return the index without tables: every lookup is arithmetic modulo p."""
     n_repetitions = hashes.n_repetitions
     inverse = [pow(a, -1, hashes.prime) for a in hashes.a]
     return Index(
@@ -59,7 +59,7 @@ def computed(hashes: UniversalHashes) -> Index:
 
 
 def bucket_members(hashes: Buckets, repetition: int, bucket: int) -> Int32Array:
-    """The labels of a bucket, by the hash alone: the time goes by their number, not by K; a table is looked through."""
+    """Return the labels of a bucket. With a hash this takes time in proportion to their number; a table is scanned."""
     if isinstance(hashes, LearnedBuckets):
         if repetition in hashes.tables:
             return np.flatnonzero(hashes.tables[repetition] == bucket).astype(np.int32)
@@ -69,15 +69,15 @@ def bucket_members(hashes: Buckets, repetition: int, bucket: int) -> Int32Array:
 
 
 def stored(hashes: Buckets, tables: Tables) -> Index:
-    """The index of hashes with their tables."""
-    if isinstance(hashes, LearnedBuckets):  # of which no arithmetic knows the buckets
+    """Return the index of hashes with their tables."""
+    if isinstance(hashes, LearnedBuckets):  # their buckets cannot be computed
         nothing = np.zeros(hashes.n_repetitions, np.int64)
         return Index(hashes.n_labels, hashes.n_buckets, 0, nothing, nothing, nothing, *tables)
     return computed(hashes)._replace(**tables._asdict())
 
 
 def new_tables(hashes: Buckets) -> Tables:
-    """Room for the tables of hashes, in memory."""
+    """Allocate the tables of hashes in memory."""
     return Tables(**{name: np.empty(shape, dtype) for name, (shape, dtype) in table_shapes(hashes).items()})
 
 
@@ -85,11 +85,11 @@ def fill_tables(
     hashes: Buckets,
     tables: Tables,
     threads: int = 1,
-    tell: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> None:
-    """Write signatures and posting lists into arrays in memory or memory-mapped, `threads` pieces side by side.
+    """Write signatures and posting lists into arrays, in memory or memory-mapped, with `threads` threads.
 
-    `tell` hears how many cells of both tables are done, and how many there are.
+    `on_progress` gets the number of table cells written so far and their total.
     """
     learned = hashes.tables if isinstance(hashes, LearnedBuckets) else {}
     index = computed(hashes.hashes if isinstance(hashes, LearnedBuckets) else hashes)
@@ -117,15 +117,15 @@ def fill_tables(
         try:
             for size in chain(starts, pool.map(repetition, range(n_repetitions))):
                 done += size
-                if tell is not None:
-                    tell(done, 2 * n_labels * n_repetitions)
-        except BaseException:  # Ctrl-C waits for what is running, not for what is waiting
+                if on_progress is not None:
+                    on_progress(done, 2 * n_labels * n_repetitions)
+        except BaseException:  # Ctrl-C waits for running pieces, not for queued ones
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
 def table_index(signatures: AnyArray, threads: int = 1) -> Index:
-    """The index of a (K, R) table of buckets that no known hash gave."""
+    """Return the index of a (K, R) table of buckets from an unknown source."""
     n_labels, n_repetitions = signatures.shape
     n_buckets = int(signatures.max()) + 1
     offsets = np.empty((n_repetitions, n_buckets + 1), np.int64)
@@ -138,3 +138,36 @@ def table_index(signatures: AnyArray, threads: int = 1) -> Index:
         deque(pool.map(repetition, range(n_repetitions)), maxlen=0)  # an error of a thread is raised here
     nothing = np.zeros(n_repetitions, np.int64)
     return Index(n_labels, n_buckets, 0, nothing, nothing, nothing, signatures, offsets, labels)
+
+
+def as_signatures(hashes: Buckets | AnyArray) -> AnyArray:
+    """Return the (K, R) table of buckets of hashes, or check a given table and make it contiguous."""
+    if isinstance(hashes, UniversalHashes | LearnedBuckets):
+        return hashes.signatures()
+    table = np.asarray(hashes)
+    if table.ndim != 2 or 0 in table.shape or not np.issubdtype(table.dtype, np.integer):
+        raise InputError(
+            f"signatures must be a (labels, repetitions) array of whole numbers, got shape {table.shape}, {table.dtype}"
+        )
+    if table.min() < 0:
+        raise InputError(f"signatures must be bucket numbers of at least 0, got {table.min()}")
+    return np.ascontiguousarray(table)
+
+
+def indistinguishable_groups(signatures: AnyArray) -> list[IntArray]:
+    """Return the groups of labels that share every bucket: MACH cannot tell them apart (the paper's Definition).
+
+    Sorts the signatures as byte strings: O(K log K) comparisons, and memory for one copy of the table.
+    """
+    table = np.ascontiguousarray(signatures)
+    keys = table.view(np.dtype((np.void, table.dtype.itemsize * table.shape[1]))).ravel()
+    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    shared = np.flatnonzero(counts[inverse] > 1)  # labels that are not alone
+    order = shared[np.argsort(inverse[shared], kind="stable")]
+    ends = np.flatnonzero(np.diff(inverse[order])) + 1
+    return [np.asarray(group, np.int64) for group in np.split(order, ends)] if len(order) else []
+
+
+def count_indistinguishable_pairs(signatures: AnyArray) -> int:
+    """Return how many pairs of labels share every bucket."""
+    return sum(len(group) * (len(group) - 1) // 2 for group in indistinguishable_groups(signatures))

@@ -1,4 +1,4 @@
-"""Buckets made from what labels have in common: a table in some repetitions, the hash in the others."""
+"""Buckets learned from the training rows: a table in some repetitions, a hash in the others."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import numpy as np
 
 from xmach._kernels.train.clusters import balanced_clusters, unit_points
 from xmach.buckets.universal import UniversalHashes
-from xmach.errors import InputError
+from xmach.config import BUCKETINGS, RANDOM
+from xmach.errors import InputError, ParameterError
 from xmach.types import AnyArray, FloatArray, IntArray
 
-WIDTH = 64  # numbers of a label's point: one bit each of a 64-bit draw a feature
+WIDTH = 64  # coordinates of a label's point: one for each bit of the 64-bit draw of a feature
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearnedBuckets:
-    """R ways of K labels into B buckets, answering as `UniversalHashes` does; some are tables."""
+    """R maps from K labels to B buckets, some of them tables; has the interface of `UniversalHashes`."""
 
-    hashes: UniversalHashes  # of all R; they answer where there is no table
+    hashes: UniversalHashes  # of all R; used in the repetitions without a table
     tables: Mapping[int, AnyArray]  # by repetition: (K,) buckets
-    digests: Mapping[int, str] = field(default_factory=dict)  # SHA-256 of the tables, as far as it is known already
+    digests: Mapping[int, str] = field(default_factory=dict)  # SHA-256 of those tables for which it is known
 
     def __repr__(self) -> str:
         sizes = f"{self.n_labels:,} labels into {self.n_buckets:,} buckets"
@@ -32,7 +33,9 @@ class LearnedBuckets:
     def __post_init__(self) -> None:
         for r, table in self.tables.items():
             if not 0 <= r < self.n_repetitions or table.shape != (self.n_labels,):
-                raise InputError(f"the buckets of repetition {r} are no table of {self.n_labels} labels: {table.shape}")
+                raise InputError(
+                    f"the bucket table of repetition {r} must have shape ({self.n_labels},), got {table.shape}"
+                )
             if table.dtype.kind != "u" or table.max() >= self.n_buckets:  # a kernel would write beyond its arrays
                 raise InputError(f"the buckets of repetition {r} are not all whole numbers below {self.n_buckets}")
 
@@ -53,7 +56,7 @@ class LearnedBuckets:
 
     @property
     def prime(self) -> int:
-        """Of the hashes."""
+        """The prime p of the hashes."""
         return self.hashes.prime
 
     @property
@@ -62,12 +65,12 @@ class LearnedBuckets:
         return self.hashes.dtype
 
     def rule(self, repetition: int) -> tuple[AnyArray, int, int, int, int]:
-        """(table, a, b, p, B): how a kernel finds the bucket of a label; by the hash where the table is empty."""
+        """Return (table, a, b, p, B) for a kernel to find buckets with; if the table is empty, by the hash."""
         rule = self.hashes.rule(repetition)
         return self.tables.get(repetition, rule[0]), *rule[1:]
 
     def buckets(self, ids: AnyArray, repetition: int) -> IntArray:
-        """The buckets of the given label ids in one repetition."""
+        """Return the buckets of the given label ids in one repetition."""
         if repetition not in self.tables:
             return self.hashes.buckets(ids, repetition)
         labels = np.asarray(ids)
@@ -77,23 +80,23 @@ class LearnedBuckets:
         return found
 
     def signatures(self) -> AnyArray:
-        """The (K, R) table of buckets."""
+        """Return the (K, R) table of buckets."""
         table = self.hashes.signatures()
         for r, column in self.tables.items():
             table[:, r] = column
         return table
 
     def subset(self, repetitions: Sequence[int]) -> LearnedBuckets:
-        """Those of some repetitions only, numbered anew."""
+        """Keep some repetitions only, renumbered from 0."""
         tables = {new: self.tables[r] for new, r in enumerate(repetitions) if r in self.tables}
         return LearnedBuckets(self.hashes.subset(repetitions), tables)
 
     def only(self, repetition: int) -> LearnedBuckets:
-        """With the table of one repetition and no other: what its training needs."""
+        """Keep the table of one repetition only, which is all that its training needs."""
         return LearnedBuckets(self.hashes, {r: table for r, table in self.tables.items() if r == repetition})
 
     def to_dict(self) -> dict[str, Any]:
-        """The hashes as plain numbers, and which repetitions have a table, with a digest of each."""
+        """Return the hashes as plain numbers, and the digest of each table by repetition."""
         digests = {str(r): self.digests.get(r) or digest_of(table) for r, table in self.tables.items()}
         return self.hashes.to_dict() | {"tables": digests}
 
@@ -101,22 +104,36 @@ class LearnedBuckets:
 Buckets: TypeAlias = UniversalHashes | LearnedBuckets
 
 
+def check_bucketing(bucketing: str) -> str:
+    """Return the name of a bucketing, or raise ParameterError if there is none of that name."""
+    if bucketing not in BUCKETINGS:
+        raise ParameterError(f"bucketing must be one of {', '.join(BUCKETINGS)}, got {bucketing!r}")
+    return bucketing
+
+
+def clustered_repetitions(bucketing: str, n_repetitions: int) -> range:
+    """Return the repetitions with clusters: in `mixed` every second one, so any first R are half of each kind."""
+    first = {RANDOM: n_repetitions, "mixed": 1, "clustered": 0}[check_bucketing(bucketing)]
+    return range(first, n_repetitions, 1 if bucketing == "clustered" else 2)
+
+
 def digest_of(table: AnyArray) -> str:
-    """The SHA-256 of a table."""
+    """Return the SHA-256 of a table."""
     return hashlib.sha256(np.ascontiguousarray(table).data).hexdigest()
 
 
 def signs(n_features: int, seed: int, repetition: int) -> FloatArray:
-    """(d, WIDTH) of +1 and -1, drawn anew for each repetition: rows that are projected by them keep their angles."""
+    """Draw the (d, WIDTH) signs, +1 or -1, of one repetition: a random projection, which roughly keeps angles."""
     draws = _stream(seed, repetition, b"signs").random_raw(n_features)
     bits = np.unpackbits(draws.astype("<u8").view(np.uint8).reshape(n_features, 8), axis=1)
     return bits.astype(np.float32) * np.float32(2.0) - np.float32(1.0)
 
 
 def clustered(points: FloatArray, hashes: UniversalHashes, seed: int, repetition: int) -> AnyArray:
-    """(K,) buckets that put labels near each other together, as many into each; of labels without a point the hash's.
+    """Return (K,) buckets of equal size that keep nearby labels together.
 
-    `points` is (K, WIDTH) and becomes of unit length. Labels without a point (all zero) have no row to learn from.
+    `points` is (K, WIDTH) and is scaled to unit length in place. A label whose point is all zero has no training row:
+    it keeps the bucket of the hash.
     """
     table = hashes.buckets(np.arange(hashes.n_labels), repetition).astype(hashes.rule(repetition)[0].dtype)
     has_point = np.empty(len(points), np.bool_)
@@ -132,6 +149,6 @@ def clustered(points: FloatArray, hashes: UniversalHashes, seed: int, repetition
 
 
 def _stream(seed: int, repetition: int, purpose: bytes) -> np.random.Philox:
-    """Raw bits of a name, the same on every platform and NumPy version."""
+    """Return a stream of raw bits named by its arguments, the same on every platform and NumPy version."""
     name = repr((purpose, int(seed), int(repetition))).encode()
     return np.random.Philox(key=int.from_bytes(hashlib.sha256(name).digest()[:16], "little"))

@@ -19,7 +19,7 @@ _CHUNK = 1 << 20  # labels hashed at a time
 
 
 def is_prime(number: int) -> bool:
-    """Whether a number below 2^64 is prime: Miller-Rabin with bases that are exact there."""
+    """Return whether a number below 2^64 is prime: Miller-Rabin, exact with these bases."""
     bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
     if number < 2:
         return False
@@ -43,7 +43,7 @@ def is_prime(number: int) -> bool:
 
 
 def next_prime(number: int) -> int:
-    """The smallest prime that is not below the number."""
+    """Return the smallest prime that is at least `number`."""
     while not is_prime(number):
         number += 1
     return number
@@ -67,9 +67,9 @@ class UniversalHashes:
     def draw(
         cls, n_labels: int, n_buckets: int, n_repetitions: int, seed: int = 0, capacity: int | None = None
     ) -> UniversalHashes:
-        """R hashes from one seed, the same on every platform.
+        """Draw R hashes from one seed, the same on every platform.
 
-        `capacity` >= n_labels leaves room for labels to come: p is the smallest prime not below it, nor below B.
+        `capacity` >= n_labels leaves room for later labels: p is the smallest prime that is at least `capacity` and B.
         """
         n_labels = whole("n_labels", n_labels, 1, _MOST_LABELS)
         n_buckets = whole("n_buckets", n_buckets, 2, 2**31 - 1)
@@ -106,7 +106,7 @@ class UniversalHashes:
         return pairs / (self.prime * (self.prime - 1))
 
     def buckets(self, ids: AnyArray, repetition: int) -> IntArray:
-        """The buckets of the given label ids in one repetition."""
+        """Return the buckets of the given label ids in one repetition."""
         labels = np.asarray(ids)
         if labels.size and (labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= self.prime):
             raise InputError(f"label ids must be whole numbers from 0 to {self.prime - 1}")
@@ -115,7 +115,7 @@ class UniversalHashes:
         return ((a * x + b) % np.uint64(self.prime) % np.uint64(self.n_buckets)).astype(np.int64)
 
     def signatures(self) -> AnyArray:
-        """The (K, R) table of buckets, in the smallest integer type, built in chunks of labels."""
+        """Return the (K, R) table of buckets, in the smallest integer type; built in chunks of labels."""
         table = np.empty((self.n_labels, self.n_repetitions), dtype=self.dtype)
         for start in range(0, self.n_labels, _CHUNK):
             stop = min(start + _CHUNK, self.n_labels)
@@ -125,21 +125,21 @@ class UniversalHashes:
         return table
 
     def rule(self, repetition: int) -> tuple[AnyArray, int, int, int, int]:
-        """(table, a, b, p, B): how a kernel finds the bucket of a label; a hash needs no table, it is empty."""
+        """Return (table, a, b, p, B) for a kernel to find buckets with; the table of a hash is empty."""
         none = np.empty(0, np.uint16 if self.n_buckets <= 2**16 else np.uint32)
         return none, self.a[repetition], self.b[repetition], self.prime, self.n_buckets
 
     def subset(self, repetitions: Sequence[int]) -> UniversalHashes:
-        """Those of some repetitions only, numbered anew."""
+        """Keep some repetitions only, renumbered from 0."""
         a, b = (tuple(numbers[r] for r in repetitions) for numbers in (self.a, self.b))
         return UniversalHashes(self.n_labels, self.n_buckets, self.prime, a, b)
 
     def only(self, repetition: int) -> UniversalHashes:
-        """What the training of one repetition needs: a hash is small."""
+        """Return what the training of one repetition needs: all of it, as hashes are small."""
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The hashes as plain numbers, for a plan."""
+        """Return the hashes as plain numbers, for a plan."""
         return {
             "n_labels": self.n_labels,
             "n_buckets": self.n_buckets,
@@ -150,7 +150,7 @@ class UniversalHashes:
 
     @classmethod
     def from_dict(cls, numbers: dict[str, Any]) -> UniversalHashes:
-        """The inverse of `to_dict`."""
+        """Rebuild the hashes from `to_dict`."""
         return cls(
             int(numbers["n_labels"]),
             int(numbers["n_buckets"]),
@@ -161,12 +161,12 @@ class UniversalHashes:
 
 
 def _key(seed: int) -> int:
-    """A 128-bit Philox key: the seed in the low half, 'buckets' in the high half, apart from every other stream."""
+    """Return a 128-bit Philox key: the seed in the low half, 'buckets' in the high half, unlike any other stream."""
     return (int.from_bytes(b"buckets", "big") << 64) | (int(seed) & (2**64 - 1))
 
 
 def _below(bits: np.random.Philox, limit: int) -> int:
-    """A uniform number in [0, limit): raw 64-bit draws, those in the incomplete last stretch rejected."""
+    """Draw a uniform number in [0, limit) from raw 64-bit draws; those in the incomplete last stretch are rejected."""
     stretch = 2**64 - 2**64 % limit
     while True:
         number = int(bits.random_raw())

@@ -95,7 +95,7 @@ def read(
             label_file=request.label_file,
             with_labels=with_labels,
             cache=cache_folder(request.cache),
-            progress=meter.update,
+            on_progress=meter.update,
         )
     for reason, count in data.skipped.items():
         say(f"{file}: skipped {count} row{'s' if count != 1 else ''}: {reason}")

@@ -81,8 +81,7 @@ def learn_vocabulary(text: VocabularyText, file: Path, name: str, options: ReadO
     """The vocabulary of a file's texts; kept in the cache, so that going on with a model does not learn it again."""
     from dataclasses import replace
 
-    from xmach.data.read.reading import cache_key
-    from xmach.data.read.texts import read_texts
+    from xmach.data.read.reading import cache_key, read_texts
     from xmach.store.tensors import read_tensors, write_tensors
 
     place = cache / f"{cache_key(file, name, replace(options, text=text))}.vocabulary"

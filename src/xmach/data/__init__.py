@@ -1,4 +1,4 @@
-"""Files to Dataset: a reader for each format, a saved form that is memory-mapped, and file checks."""
+"""Files to Dataset: a reader for each format, a memory-mapped form on disk, and checks of files."""
 
 from xmach.data.dataset import Dataset
 from xmach.data.labels.counts import LabelCounts

@@ -1,4 +1,4 @@
-"""NumPy's numbers as Arrow's."""
+"""NumPy arrays to Arrow arrays."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from xmach.types import AnyArray
 
 
 def arrow_numbers(array: AnyArray) -> pa.Array:
-    """A vector of numbers as Arrow's, without a copy where it is contiguous.
+    """Convert a vector of numbers to an Arrow array, without a copy if it is contiguous.
 
-    Not by `pa.array`, nor by an Arrow function with a plain string among its arguments: each imports pandas where that
-    is installed, a quarter of a second before the first answer.
+    `pa.array`, and any Arrow function with a plain string as an argument, would import pandas if it is installed: a
+    quarter of a second before the first answer.
     """
     values = np.ascontiguousarray(array)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])

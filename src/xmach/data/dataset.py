@@ -1,4 +1,4 @@
-"""Dataset: rows of features, their labels, and what the labels are called; in memory or memory-mapped."""
+"""Dataset: rows of features, their labels and the label names; in memory or memory-mapped."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _HASH_BLOCK = 1 << 20  # array elements hashed at a time, so that a memory-mappe
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """n rows of d features with their labels among K; every array may be memory-mapped."""
+    """n rows of d features, with labels from K; every array may be memory-mapped."""
 
     features: Rows  # (n, d) sparse, or dense float32
     labels: SparseRows  # (n, K); values are counts or weights, 1 for plain labels
-    label_names: Sequence[str] | None = None  # K names; None: labels are called 0..K-1
+    label_names: Sequence[str] | None = None  # K names; None: labels are numbered 0..K-1
     weights: FloatArray | None = None  # (n,)
     folder: Path | None = None  # where it is saved
     skipped: Mapping[str, int] = field(default_factory=dict)  # rows dropped while reading, by reason
     stored_fingerprint: str | None = field(default=None, repr=False)
-    columns: Columns | None = None  # of the table that it was read from
-    row_numbers: IntArray | None = None  # (n,) which of the file's rows are left, from 0; None: all up to the last
+    columns: Columns | None = None  # of the table it was read from
+    row_numbers: IntArray | None = None  # (n,) the row in the file of each row, from 0; None: 0..n-1
 
     def __repr__(self) -> str:
         form = "sparse" if isinstance(self.features, SparseRows) else "dense"
@@ -104,7 +104,7 @@ class Dataset:
         return digest.hexdigest()
 
     def arrays(self) -> dict[str, AnyArray]:
-        """Every array of the contents by the name of its file, in the type it is stored in."""
+        """Return every array by the name of its file, in the type it is stored in."""
         arrays: dict[str, AnyArray] = {}
         for part, rows in (("features", self.features), ("labels", self.labels)):
             if isinstance(rows, SparseRows):
@@ -118,25 +118,25 @@ class Dataset:
         return arrays
 
     def label_counts(self) -> LabelCounts:
-        """How many rows each label has."""
+        """Return the number of rows of each label."""
         return LabelCounts.of_rows(self.labels)
 
     def slice(self, start: int, stop: int) -> Dataset:
-        """Rows start..stop-1, sharing memory with these."""
+        """Return rows start..stop-1, sharing memory with this dataset."""
         weights = None if self.weights is None else self.weights[start:stop]
         numbers = None if self.row_numbers is None else self.row_numbers[start:stop]
         features, labels = slice_rows(self.features, start, stop), self.labels.slice(start, stop)
         return Dataset(features, labels, self.label_names, weights, row_numbers=numbers)
 
     def take(self, rows: IntArray) -> Dataset:
-        """The given rows, in the given order, copied."""
+        """Return a copy of the given rows, in the given order."""
         weights = None if self.weights is None else self.weights[rows]
         numbers = None if self.row_numbers is None else self.row_numbers[rows]
         features, labels = take_rows(self.features, rows), self.labels.take(rows)
         return Dataset(features, labels, self.label_names, weights, row_numbers=numbers)
 
     def let_go(self) -> None:
-        """Give the pages of mapped arrays back: who walks through a large file need never have all of it resident."""
+        """Release the pages of mapped arrays, so that a pass over a large file does not keep all of it resident."""
         for array in self.arrays().values():
             let_go(array)
 
@@ -161,7 +161,7 @@ class Dataset:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, in_memory: bool = False) -> Dataset:
-        """A saved dataset: memory-mapped, or read into memory and so free of its folder."""
+        """Open a saved dataset: memory-mapped, or read into memory, which makes it independent of its folder."""
         return cls(**dataset_folder.read(Path(folder), in_memory=in_memory))
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:

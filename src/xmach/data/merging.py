@@ -1,4 +1,4 @@
-"""Rows of equal features become one: a search log has a line for each product bought, a model a row for each query."""
+"""Merging rows with equal features: a search log has a line per purchased product, a model needs a row per query."""
 
 from __future__ import annotations
 
@@ -22,41 +22,43 @@ from xmach.data.read.rows import row_offsets
 from xmach.types import AnyArray, DoubleArray, IntArray, Rows, SparseRows, row_batches, slice_rows
 
 MERGE_VERSION = 1  # part of the cache key: raise it when the same rows would merge differently
-_ROWS = 1 << 16  # rows looked at, and merged rows written, at a time
+_ROWS = 1 << 16  # rows read, and merged rows written, at a time
 
 
 def merge_rows(data: Dataset, cache: str | os.PathLike[str] | None = None) -> Dataset:
-    """The dataset with one row for all rows of equal features, in the order of their first ones.
+    """Merge all rows with equal features into one, in the order of first occurrence.
 
-    The row's weight is the sum of theirs, where they have none their number; its labels are those of any of them, each
-    with the sum of its values, times the weight of their row; where that is 0, it is none. So one line for each
-    (query, product, sessions) gives queries weighted by sessions, with how often each product was bought. With a
-    `cache` folder the result is memory-mapped from there; 50 bytes a row are needed meanwhile. `row_numbers` are gone:
-    rows are no file's any more.
+    The weight of a merged row is the sum of its rows' weights, or their number if they have none. Its labels are the
+    union of theirs. The value of a label is the sum over rows of value times row weight; labels with value 0 are
+    dropped. So lines of (query, product, sessions) become queries weighted by sessions, with the number of purchases
+    of each product.
+
+    With a `cache` folder the result is memory-mapped from there. Merging needs 50 bytes of memory per row. The result
+    has no `row_numbers`, because its rows are no longer those of a file.
     """
     return built(None if cache is None else Path(cache) / _cache_key(data), lambda folder: _build(folder, data))
 
 
 class Groups(NamedTuple):
-    """Which of n rows are equal: m groups, in the order of their first rows."""
+    """n rows in m groups of equal rows, ordered by their first rows."""
 
     rows: IntArray  # (n,) group by group, ascending within each
     indptr: IntArray  # (m + 1,)
 
     @property
     def first(self) -> IntArray:
-        """(m,) the first row of each group, ascending."""
+        """Return the first row of each group (m,), ascending."""
         return self.rows[self.indptr[:-1]]
 
     def batches(self) -> Iterator[tuple[IntArray, IntArray]]:
-        """The rows of some groups after the other, and how many each group has; about `_ROWS` rows at a time."""
+        """Yield the rows of consecutive groups and the size of each group, about `_ROWS` rows at a time."""
         wanted = np.searchsorted(self.indptr[:-1], np.arange(0, len(self.rows), _ROWS))
         for start, stop in pairwise(np.unique(np.append(wanted, len(self.indptr) - 1)).tolist()):
             yield self.rows[self.indptr[start] : self.indptr[stop]], np.diff(self.indptr[start : stop + 1])
 
 
 def equal_rows(features: Rows) -> Groups:
-    """The groups of rows whose features are equal, told apart by 128 bits; a stored zero is no feature."""
+    """Group rows with equal features, compared by a 128-bit hash; stored zeros are ignored."""
     n_rows = features.shape[0]
     keys = np.empty((n_rows, 2), np.uint64)
     for start, stop in row_batches(n_rows, _ROWS):
@@ -73,7 +75,7 @@ def equal_rows(features: Rows) -> Groups:
 
 
 def _cache_key(data: Dataset) -> str:
-    columns = None if data.columns is None else data.columns.to_dict()  # no part of the fingerprint
+    columns = None if data.columns is None else data.columns.to_dict()  # not part of the fingerprint
     facts = [MERGE_VERSION, data.fingerprint, columns, sorted(data.skipped.items())]
     return f"merged-{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]}"
 
@@ -91,7 +93,7 @@ def _build(folder: Path, data: Dataset) -> None:
 
 
 def _write_features(folder: Path, features: Rows, groups: Groups) -> None:
-    """The first row of each group."""
+    """Write the features of the first row of each group."""
     first = groups.first
     if not isinstance(features, SparseRows):
         with NpyAppender(folder / "features.npy", np.float32, features.shape[1]) as dense:
@@ -105,7 +107,7 @@ def _write_features(folder: Path, features: Rows, groups: Groups) -> None:
 
 
 def _write_labels(folder: Path, labels: SparseRows, groups: Groups, weights: DoubleArray) -> None:
-    """The labels of all rows of each group, each once, with the weighted sums of their values."""
+    """Write the labels of each group, each once, with the weighted sum of its values."""
     with _Sparse(folder, "labels") as out:
         for rows, lengths in groups.batches():
             part = labels.take(rows)
@@ -115,13 +117,13 @@ def _write_labels(folder: Path, labels: SparseRows, groups: Groups, weights: Dou
             distinct, place = np.unique(keys, return_inverse=True)
             sums = np.bincount(place, part.values * np.repeat(weights[rows], per_row), len(distinct))
             values = sums.astype(np.float32)
-            kept = distinct[values > 0]  # what rows of weight 0 have, or labels of value 0, is no label
+            kept = distinct[values > 0]  # labels of value 0, or of rows of weight 0 only, are dropped
             counts = np.bincount(kept // labels.n_columns, minlength=len(lengths))
             out.append(counts, kept % labels.n_columns, values[values > 0])
 
 
 class _Sparse:
-    """The three arrays of sparse rows, written some rows at a time."""
+    """Writes the three arrays of sparse rows, some rows at a time."""
 
     def __init__(self, folder: Path, part: str) -> None:
         self._files, self._done = ExitStack(), 0

@@ -1,4 +1,4 @@
-"""NPY files that grow by appending, so that a file larger than memory can be written in one pass."""
+"""NPY files written by appending, so that an array larger than memory can be written in one pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xmach.types import AnyArray
 
 
 class NpyAppender:
-    """A .npy file of numbers, or of rows of some width; its header gets the final length on closing."""
+    """A .npy file of numbers, or of rows of fixed width; closing it writes the final length into the header."""
 
     def __init__(self, path: Path, dtype: npt.DTypeLike, width: int | None = None) -> None:
         self._dtype = np.dtype(dtype)
@@ -28,10 +28,10 @@ class NpyAppender:
         self._length += len(values)
 
     def close(self) -> None:
-        """Write the length."""
+        """Write the final length into the header."""
         self._file.seek(0)
         if self._write_header() != self._header_bytes:  # NumPy pads headers so that a length can grow in place
-            raise RuntimeError("NumPy wrote an .npy header of another size for a longer array")
+            raise RuntimeError("NumPy wrote an .npy header of a different size for a longer array")
         self._file.close()
 
     def __enter__(self) -> NpyAppender:
@@ -57,19 +57,18 @@ def save_array(path: Path, array: AnyArray) -> None:
 
 
 def map_array(path: Path, *, in_memory: bool = False) -> AnyArray:
-    """An array that stays in its file until it is looked at, or a copy of it in memory."""
+    """Memory-map the array in a file, or read a copy into memory."""
     array: AnyArray = np.load(path, mmap_mode=None if in_memory else "r", allow_pickle=False)
     return array.view(np.ndarray)  # slicing np.memmap itself is slow
 
 
 def let_go(array: AnyArray) -> None:
-    """Give the pages of a mapped array back to the system; they are read again when looked at.
+    """Release the pages of a mapped array; they are read again when needed.
 
-    Whoever walks through a file larger than memory would otherwise have all of it resident in the end. An array in
-    memory is left alone.
+    Otherwise a pass over a large file would end with all of it resident. An array in memory is not changed.
     """
     base: object = array
     while isinstance(base, np.ndarray):
         base = base.base
-    if isinstance(base, mmap.mmap) and not array.flags.writeable:  # what was written there would be lost
+    if isinstance(base, mmap.mmap) and not array.flags.writeable:  # pages that were written to would be lost
         base.madvise(mmap.MADV_DONTNEED)

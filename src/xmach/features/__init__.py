@@ -26,7 +26,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`VocabularyText` when first asked for: a model without a vocabulary opens without its kernels."""
+    """Import `VocabularyText` on first use: a model without a vocabulary does not need its kernels."""
     if name != "VocabularyText":
         raise AttributeError(f"module 'xmach.features' has no attribute {name!r}")
     from xmach.features.vocabulary import VocabularyText

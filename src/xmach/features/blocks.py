@@ -1,4 +1,4 @@
-"""Texts a block at a time: folded, encoded, and put together as rows again."""
+"""Processes texts in blocks: folds and encodes them, and joins the resulting rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from xmach.errors import InputError
 from xmach.features.words import character_kinds, folded
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray, SparseRows
 
-_BLOCK = 1 << 18  # characters at a time: bounds the working memory, which is some 20 times as much
+_BLOCK = 1 << 18  # characters at a time: bounds the working memory, which is about 20 times as large
 
 
 class Encoded(NamedTuple):
-    """Folded texts as UTF-8, where each ends in it, and the kinds of the characters that they have."""
+    """Folded texts in UTF-8, where each text ends, and the kinds of their characters."""
 
     data: AnyArray  # uint8
     ends: IntArray  # (n,)
@@ -70,7 +70,7 @@ def counted_rows(
 
 
 def check_texts(texts: Sequence[str], first_row: int = 0) -> None:
-    """Refuse what is no text, with its row, counted from `first_row`."""
+    """Raise InputError if a text is not a string; rows are counted from `first_row`."""
     for row, text in enumerate(texts, first_row):
         if not isinstance(text, str):
-            raise InputError(f"texts: row {row} is a {type(text).__name__}, not a string; leave it out or convert it")
+            raise InputError(f"texts: row {row} is a {type(text).__name__}, not a string; drop or convert it")

@@ -1,4 +1,4 @@
-"""What makes rows of texts, by name, by its settings, and ready to use."""
+"""Text vectorizers by name and from stored settings."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NAMES: tuple[str, ...] = ("text", "paper")
 
 
 def featurizer(features: Any, also: str = "") -> HashedText | VocabularyText:
-    """`"text"`: plain hashing; `"paper"`: the paper's vocabulary, to be learned; or one of those that were made.
+    """Return a vectorizer: `"text"` is plain hashing, `"paper"` the paper's vocabulary, still to be learned.
 
-    `also`: what else the caller takes, for the message.
+    An existing vectorizer is returned as it is. `also` lists what else the caller accepts, for the error message.
     """
     from xmach.features.vocabulary import VocabularyText
 
@@ -31,12 +31,12 @@ def featurizer(features: Any, also: str = "") -> HashedText | VocabularyText:
 
 
 def learned(text: HashedText | VocabularyText, texts: Sequence[str]) -> HashedText | VocabularyText:
-    """What is to be learned first, learned from these texts; anything else as it is."""
+    """Learn the vocabulary from these texts if the vectorizer needs one and has none yet."""
     return text if isinstance(text, HashedText) or text.is_learned else text.learn(texts)
 
 
 def stored_text(settings: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> TextRows:
-    """The featurizer of stored settings and of the arrays that were stored with them."""
+    """Rebuild a vectorizer from its stored settings and arrays."""
     if not needs_arrays(settings):
         return HashedText.from_dict(settings)
     from xmach.features.vocabulary import VocabularyText
@@ -48,10 +48,10 @@ def stored_text(settings: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> 
 
 
 def needs_arrays(settings: Mapping[str, Any] | None) -> bool:
-    """Whether a featurizer of such settings was learned."""
+    """Return whether a vectorizer with these settings has learned arrays."""
     return settings is not None and settings.get("kind") != HashedText.kind
 
 
 def is_plain(settings: Mapping[str, Any] | None) -> bool:
-    """Whether such settings are those that the first formats of models know: none, or hashed counts."""
+    """Return whether the first model formats support these settings: none, or hashed counts."""
     return settings is None or (settings.get("kind") == HashedText.kind and not settings.get("binary"))

@@ -14,13 +14,13 @@ from xmach.types import AnyArray, SparseRows
 
 @dataclass(frozen=True)
 class HashedText:
-    """Turns texts into rows; stateless, so the same text gives the same row in every process."""
+    """Converts texts to rows; stateless, so a text gives the same row in every process."""
 
     n_features: int = 80_000  # the paper's
     words: bool = True
     bigrams: bool = True
     trigrams: bool = True
-    binary: bool = False  # 1 for whatever occurs, instead of how often
+    binary: bool = False  # 1 for every token that occurs, instead of its count
 
     kind: ClassVar[str] = "hashed-text"
 
@@ -40,7 +40,7 @@ class HashedText:
             raise ParameterError("at least one of words, bigrams and trigrams must be True")
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON values; those of counts are as they were before there was anything else."""
+        """Return the settings as JSON values; `binary` is left out if False, as in older formats."""
         settings = asdict(self)
         if not self.binary:
             del settings["binary"]
@@ -48,19 +48,19 @@ class HashedText:
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> HashedText:
-        """The inverse of `to_dict`."""
+        """Rebuild the vectorizer from `to_dict`."""
         given = {name: value for name, value in settings.items() if name != "kind"}
         unknown = sorted(set(given) - {field.name for field in fields(cls)})
         if settings.get("kind") != cls.kind or unknown:
-            raise ParameterError(f"not the settings of a {cls.kind!r} featurizer: {dict(settings)!r}")
+            raise ParameterError(f"not the settings of a {cls.kind!r} vectorizer: {dict(settings)!r}")
         return cls(**given)
 
     def arrays(self) -> dict[str, AnyArray]:
-        """What was learned: nothing."""
+        """Return the learned arrays: none."""
         return {}
 
     def transform(self, texts: Sequence[str]) -> SparseRows:
-        """One row of counts, or of ones, a text; a text without words gives an empty row."""
+        """Convert each text to a row of counts, or of ones; a text without words gives an empty row."""
         wanted = self.words, self.bigrams, self.trigrams
         blocks = (hash_texts(*block, *wanted, self.n_features) for block in encoded_blocks(texts))
         return counted_rows(blocks, self.n_features, self.binary)

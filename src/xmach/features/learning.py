@@ -1,4 +1,4 @@
-"""The most frequent tokens of a stream of texts, in one pass and in bounded memory."""
+"""Finds the most frequent tokens of a stream of texts, in one pass and in bounded memory."""
 
 from __future__ import annotations
 
@@ -6,39 +6,40 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xmach._kernels.text.counting import count_keys, insert_keys
+from xmach._kernels.text.lookup import count_keys, insert_keys, table_places
 from xmach._kernels.text.tokens import Kinds, token_keys
 from xmach.features.blocks import encoded_blocks
 from xmach.parameters import whole
 from xmach.types import AnyArray, IntArray
 
-HELD_TOKENS = 1 << 22  # distinct tokens of a kind that are counted at a time, unless told
+HELD_TOKENS = 1 << 22  # default number of distinct tokens of a kind that are counted at a time
 _FIRST_PLACES = 1 << 12
 
 
 class TokenCounts:
-    """How often the tokens of a kind occur: exact as long as no more than `most` distinct ones come.
+    """Counts of the tokens of a kind: exact with at most `most` distinct tokens.
 
-    When one more comes, the median count is taken off every count, and tokens that have none left are forgotten: at
-    least half. So a count is at most `slack` too low, the sum of what was taken off, and whatever occurs more often
-    than `slack` is there (Misra and Gries, 1982). That moment depends on the order of the texts alone.
+    When there is one more, the median count is subtracted from every count, and tokens without a remaining count are
+    dropped: at least half. `slack` is the sum of the subtracted medians. So a count is at most `slack` too low, and
+    every token with more than `slack` occurrences is kept (Misra and Gries, 1982). The result depends only on the
+    order of the texts.
     """
 
     def __init__(self, kind: int, most: int) -> None:
         self.slack = 0
         self._kind, self._most, self._used = kind, most, 0
-        self._known = np.zeros(min(_FIRST_PLACES, _places(most)), np.uint64)
+        self._known = np.zeros(min(_FIRST_PLACES, table_places(most)), np.uint64)
         self._counts = np.zeros(len(self._known), np.int64)
 
     def add(self, keys: AnyArray) -> None:
-        """Count those of some keys that are of this kind."""
+        """Count the keys of this kind."""
         done = 0
         while True:
             most = min(self._most, len(self._counts) // 2)
             done, self._used = count_keys(keys, done, self._kind, self._known, self._counts, self._used, most)
             if done == len(keys):
                 return
-            if len(self._counts) < _places(self._most):
+            if len(self._counts) < table_places(self._most):
                 self._rebuild(2 * len(self._counts), 0)
             else:
                 middle = int(np.partition(self._counts[self._counts > 0], (self._used - 1) // 2)[(self._used - 1) // 2])
@@ -46,7 +47,7 @@ class TokenCounts:
                 self.slack += middle
 
     def most_frequent(self, n: int) -> AnyArray:
-        """The keys of the n most frequent tokens, or of all, falling; of tokens as frequent the lower keys."""
+        """Return the keys of the n most frequent tokens, most frequent first; ties by ascending key."""
         there = self._counts > 0
         keys, counts = self._known[there], self._counts[there]
         if len(keys) > n:
@@ -55,7 +56,7 @@ class TokenCounts:
         return keys[np.lexsort((keys, -counts))[:n]]
 
     def _rebuild(self, places: int, less: int) -> None:
-        """A table of so many places, with counts that are lower by `less`."""
+        """Replace the table by one with `places` places and counts reduced by `less`."""
         kept = self._counts > less
         keys, counts = self._known[kept], self._counts[kept] - less
         self._known, self._counts = np.zeros(places, np.uint64), np.zeros(places, np.int64)
@@ -64,10 +65,10 @@ class TokenCounts:
 
 
 class VocabularyLearner:
-    """Counts the tokens of texts, some at a time; then the most frequent of each kind.
+    """Counts the tokens of batches of texts, and finds the most frequent of each kind.
 
-    `sizes`: words, bigrams and trigrams to find, 0 for none of a kind. `held`: how many distinct tokens of a kind are
-    counted at a time, at most; at least four times as many as are to be found.
+    `sizes` are the numbers of words, bigrams and trigrams to find. `held` is the largest number of distinct tokens of
+    a kind to count at a time; at least four times the number to find is used.
     """
 
     def __init__(self, sizes: Sequence[int], held: int = HELD_TOKENS) -> None:
@@ -85,17 +86,12 @@ class VocabularyLearner:
                     counts.add(keys)
 
     def keys(self) -> IntArray:
-        """The keys of the words, then of the bigrams, then of the trigrams, each kind by falling frequency."""
+        """Return the keys of words, bigrams and trigrams, each kind by descending frequency."""
         found = [counts.most_frequent(size) for counts, size in zip(self._counts, self._sizes, strict=True)]
         keys: IntArray = np.concatenate(found).view(np.int64)
         return keys
 
     @property
     def slack(self) -> tuple[int, ...]:
-        """For each kind by how much a count may be too low; 0 where all distinct tokens could be held."""
+        """By how much a count of each kind may be too low; 0 if all distinct tokens could be counted."""
         return tuple(counts.slack for counts in self._counts)
-
-
-def _places(most: int) -> int:
-    """The places of a full table: a power of two, at least twice as many as there are tokens."""
-    return 1 << max(1, 2 * most - 1).bit_length()

@@ -21,7 +21,7 @@ _DENSE_ADVICE = "scaling 'tfidf' needs sparse rows of counts, got a dense array;
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scaler:
-    """A fitted scaling; a row scales to the same bits whatever batch it is in."""
+    """A fitted scaling; a row gets the same bits in every batch."""
 
     kind: Kind
     n_features: int
@@ -34,12 +34,12 @@ class Scaler:
         if self.kind not in get_args(Kind):
             raise ParameterError(f"kind must be one of {', '.join(get_args(Kind))}; got {self.kind!r}")
         if (self.kind == "tfidf") != (self.idf is not None):
-            raise ParameterError(f"idf belongs to kind 'tfidf' and to no other; kind is {self.kind!r}")
+            raise ParameterError(f"idf is required for kind 'tfidf', and for no other; kind is {self.kind!r}")
         if self.idf is not None and self.idf.shape != (self.n_features,):
             raise ParameterError(f"idf must have shape ({self.n_features},), got {self.idf.shape}")
 
     def apply(self, rows: Rows) -> Rows:
-        """The scaled rows: new values, the same offsets and columns; rows of zeros stay zero."""
+        """Return scaled rows: new values, the same offsets and columns; rows of zeros stay zero."""
         width = rows.shape[1]
         if width != self.n_features:
             raise InputError(f"rows have {width} columns, but the scaling was fitted on {self.n_features}")
@@ -88,7 +88,7 @@ def _first_negative_row(rows: SparseRows) -> int | None:
 
 
 def _inverse_document_frequency(rows: SparseRows) -> FloatArray:
-    """log((1 + n) / (1 + df)) + 1, where df counts the rows in which a column is not zero."""
+    """Return log((1 + n) / (1 + df)) + 1, where df counts the rows in which a column is not zero."""
     frequency = np.zeros(rows.n_columns, dtype=np.int64)
     for start, stop in row_batches(rows.n_rows, _CHUNK):
         part = rows.slice(start, stop)
@@ -97,14 +97,14 @@ def _inverse_document_frequency(rows: SparseRows) -> FloatArray:
 
 
 def _unit_dense(rows: FloatArray) -> FloatArray:
-    """(n, d) rows divided by their length."""
-    squares = np.square(rows, dtype=np.float64, order="C")  # C order: each row is summed for itself
+    """Divide (n, d) rows by their length."""
+    squares = np.square(rows, dtype=np.float64, order="C")  # C order: each row is summed separately
     scales = _inverse_root(squares.sum(axis=1))[:, None]
     unit: FloatArray = np.multiply(rows, scales, out=np.empty(rows.shape, np.float32), casting="same_kind")
     return unit
 
 
 def _inverse_root(squares: DoubleArray) -> DoubleArray:
-    """1 / sqrt(s), and 0 where s is 0."""
+    """Return 1 / sqrt(s), and 0 where s is 0."""
     result: DoubleArray = np.divide(1.0, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0)
     return result

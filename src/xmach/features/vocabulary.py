@@ -1,4 +1,4 @@
-"""Text by a learned vocabulary, as in the paper: frequent tokens have a slot each, all others share reserved ones."""
+"""Text with a learned vocabulary, as in the paper: frequent tokens have a slot each, others share reserved ones."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _SETTINGS = ("n_features", *KINDS, "unknown", "binary")
 
 @dataclass(frozen=True, eq=False)
 class VocabularyText:
-    """Turns texts into rows by the most frequent words, pairs of words and character trigrams.
+    """Converts texts to rows with a vocabulary of the most frequent words, pairs of words and character trigrams.
 
-    A frequent token has a slot of its own, by kind and rank; any other token is hashed into one of the `unknown`
-    slots after those. The slots' numbers are hashed by murmur3 into `n_features` columns. The defaults are the paper's.
+    A frequent token has its own slot, by kind and rank. Any other token is hashed into one of the `unknown` slots
+    after those. Slot numbers are hashed by murmur3 into `n_features` columns. The defaults are the paper's.
     """
 
     n_features: int = 80_000
-    words: int = 125_000  # slots of each kind; 0: the kind is left out
+    words: int = 125_000  # slots of each kind; 0 leaves the kind out
     bigrams: int = 20_000
     trigrams: int = 70_000
-    unknown: int = 500_000  # 0: other tokens are left out
-    binary: bool = False  # 1 for whatever occurs, instead of how often
-    # of the tokens, kind by kind, the most frequent first; None: still to be learned
+    unknown: int = 500_000  # 0 leaves other tokens out
+    binary: bool = False  # 1 for every token that occurs, instead of its count
+    # of the tokens by kind, the most frequent first; None: still to be learned
     keys: IntArray | None = field(default=None, repr=False)
-    slack: tuple[int, ...] = (0, 0, 0)  # by how much the counts of each kind may have been too low; 0: exact
+    slack: tuple[int, ...] = (0, 0, 0)  # by how much the counts of each kind may be too low; 0: exact
 
     kind: ClassVar[str] = "vocabulary-text"
 
@@ -54,9 +54,9 @@ class VocabularyText:
         if not isinstance(self.binary, bool):
             raise ParameterError(f"binary must be True or False, got {self.binary!r}")
         if not any(self.sizes):
-            raise ParameterError("at least one of words, bigrams and trigrams must be more than 0")
+            raise ParameterError("at least one of words, bigrams and trigrams must be above 0")
         if sum(self.sizes) + self.unknown >= 2**31:
-            raise ParameterError("words, bigrams, trigrams and unknown must be less than 2**31 together")
+            raise ParameterError("the sum of words, bigrams, trigrams and unknown must be below 2**31")
         if self.keys is not None:
             self._check_keys(self.keys)
 
@@ -68,70 +68,70 @@ class VocabularyText:
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Slots of words, bigrams and trigrams."""
+        """The number of slots of words, bigrams and trigrams."""
         return self.words, self.bigrams, self.trigrams
 
     @property
     def is_learned(self) -> bool:
-        """Whether there is a vocabulary yet."""
+        """Whether the vocabulary has been learned."""
         return self.keys is not None
 
     @property
     def found(self) -> tuple[int, ...]:
-        """The tokens of each kind that the vocabulary has: fewer than there are slots where texts have no more."""
+        """The number of tokens of each kind in the vocabulary; fewer than slots if the texts had no more."""
         keys = np.zeros(0, np.int64) if self.keys is None else self.keys
         return tuple(np.bincount(_kinds(keys), minlength=len(KINDS)).tolist())
 
     @cached_property
     def digest(self) -> str | None:
-        """The SHA-256 of the vocabulary; None where there is none."""
+        """The SHA-256 of the vocabulary; None if there is none."""
         return None if self.keys is None else hashlib.sha256(np.ascontiguousarray(self.keys).data).hexdigest()
 
     def learn(self, texts: Sequence[str], held: int = HELD_TOKENS) -> VocabularyText:
-        """The same with the vocabulary of these texts; for texts that do not fit into memory, see `learner`."""
+        """Return a copy with the vocabulary of these texts; for texts that do not fit in memory, see `learner`."""
         learner = self.learner(held)
         learner.add(texts)
         return self.learned(learner)
 
     def learner(self, held: int = HELD_TOKENS) -> VocabularyLearner:
-        """What counts texts, some at a time, for `learned`."""
+        """Return a learner that counts batches of texts, for `learned`."""
         return VocabularyLearner(self.sizes, held)
 
     def learned(self, learner: VocabularyLearner) -> VocabularyText:
-        """The same with the vocabulary that a learner found."""
+        """Return a copy with the vocabulary of a learner."""
         return self.with_keys(learner.keys(), learner.slack)
 
     def with_keys(self, keys: IntArray, slack: Sequence[int]) -> VocabularyText:
-        """The same with a vocabulary that was learned before."""
+        """Return a copy with a vocabulary that was learned before."""
         return replace(self, keys=keys, slack=tuple(slack))
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON values, with a digest of the vocabulary."""
+        """Return the settings as JSON values, with a digest of the vocabulary."""
         settings = {name: getattr(self, name) for name in _SETTINGS}
         return {"kind": self.kind, **settings, "slack": list(self.slack), "vocabulary": self.digest}
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any], keys: IntArray | None = None) -> VocabularyText:
-        """The inverse of `to_dict`, given the keys."""
+        """Rebuild the vectorizer from `to_dict` and the keys."""
         given = {name: value for name, value in settings.items() if name not in ("kind", "vocabulary")}
         unknown = sorted(set(given) - {each.name for each in fields(cls)})
         if settings.get("kind") != cls.kind or unknown:
-            raise ParameterError(f"not the settings of a {cls.kind!r} featurizer: {dict(settings)!r}")
+            raise ParameterError(f"not the settings of a {cls.kind!r} vectorizer: {dict(settings)!r}")
         return cls(**{**given, "slack": tuple(given.get("slack", (0, 0, 0)))}, keys=keys)
 
     def arrays(self) -> dict[str, AnyArray]:
-        """What was learned."""
+        """Return the learned arrays."""
         return {} if self.keys is None else {"keys": self.keys}
 
     def transform(self, texts: Sequence[str]) -> SparseRows:
-        """One row of counts, or of ones, a text; a text without words gives an empty row."""
+        """Convert each text to a row of counts, or of ones; a text without words gives an empty row."""
         slots, wanted = self._slots, Kinds(*(size > 0 for size in self.sizes))
         blocks = (known_rows(*token_keys(*block, wanted), slots) for block in encoded_blocks(texts))
         return counted_rows(blocks, self.n_features, self.binary)
 
     @cached_property
     def _slots(self) -> Slots:
-        """The table to look tokens up in; made when first needed."""
+        """The lookup table of tokens; built on first use."""
         if self.keys is None:
             raise InputError("this VocabularyText has no vocabulary yet: text = text.learn(training_texts)")
         kinds = _kinds(self.keys)
@@ -148,10 +148,10 @@ class VocabularyText:
         return hash((self.n_features, *self.sizes, self.unknown, self.digest))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the table, which is made again when needed."""
+        """Return the state without the lookup table, which is rebuilt when needed."""
         return {name: value for name, value in vars(self).items() if name != "_slots"}
 
 
 def _kinds(keys: IntArray) -> IntArray:
-    """The kind of each key, which is its two upper bits."""
+    """Return the kind of each key, its two upper bits."""
     return (keys.view(np.uint64) >> np.uint64(KIND_SHIFT)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Learners: (rows, bucket targets) -> bucket model. Only here may a training framework be imported."""
+"""Learners: (rows, bucket targets) -> bucket model. Only this package may import a training framework."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["LabelledRows", "Learner", "NetworkLearner", "NetworkSettings", "Outc
 
 
 def __getattr__(name: str) -> Any:
-    """scikit-learn takes 1.5 s to import: not before somebody asks for its learner."""
+    """Import scikit-learn, which takes 1.5 s, only when its learner is used."""
     if name != "SklearnLearner":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from xmach.learners.sklearn_ import SklearnLearner

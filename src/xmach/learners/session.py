@@ -1,23 +1,27 @@
-"""The run of one network over its epochs: shuffling, the rate's decay, validation, checkpoints."""
+"""One training run of a network: epochs, shuffling, learning rate decay, validation and checkpoints."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
 from xmach.config import NETWORK, NetworkSettings
 from xmach.errors import Diverged
-from xmach.learners.ahead import one_ahead
 from xmach.learners.network import NetworkTrainer, batch_loss, stream
 from xmach.learners.task import Batch, LabelledRows, Outcome, Task
 from xmach.models import NetworkModel
 from xmach.types import AnyArray, FloatArray, IntArray, Progress, row_batches
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 _REPORT_SECONDS = 0.2
 _VALIDATION_BATCH = 1024
@@ -25,7 +29,7 @@ _VALIDATION_BATCH = 1024
 
 @dataclass(frozen=True)
 class NetworkLearner:
-    """Learns bucket models with a network; the default."""
+    """Trains bucket models with a network; the default."""
 
     settings: NetworkSettings
 
@@ -35,12 +39,12 @@ class NetworkLearner:
         return NETWORK
 
     def train(self, task: Task) -> Outcome | None:
-        """Train to the end, or to where the monitor says stop; a checkpoint is left after each epoch."""
+        """Train to the end, or until the monitor asks to stop; saves a checkpoint after each epoch."""
         return _Session(self.settings, task).run()
 
 
 class _Session:
-    """One repetition in training. Everything it will do next follows from `state`, so it can stop at any step."""
+    """One repetition in training. `_state` determines everything that follows, so it can stop at any step."""
 
     def __init__(self, settings: NetworkSettings, task: Task) -> None:
         self.settings, self.task = settings, task
@@ -49,7 +53,7 @@ class _Session:
         self.steps_per_epoch = math.ceil(task.rows.n_rows / self.batch_size)
         self.epoch, self.step, self.loss = 0, 0, 0.0  # loss: summed over the epoch so far
         self.history: list[tuple[float, float]] = []  # (training loss, validation loss or NaN) of each epoch
-        self.best: dict[str, FloatArray] = {}  # the arrays of the best epoch, where there are validation rows
+        self.best: dict[str, FloatArray] = {}  # the arrays of the best epoch, if there are validation rows
         self._reported = 0.0
 
     def run(self) -> Outcome | None:
@@ -67,7 +71,7 @@ class _Session:
         return Outcome(model, [_entry(i, *losses) for i, losses in enumerate(self.history)])
 
     def _resume(self) -> None:
-        """Go on from the checkpoint, if there is one; its pages stay mapped no longer than this takes."""
+        """Resume from the checkpoint, if there is one; its pages are mapped only during this call."""
         saved = self.task.load_progress()
         if saved is not None:
             self._restore(saved)
@@ -82,13 +86,13 @@ class _Session:
         return len(self.history) - 1 - best >= self.settings.patience
 
     def _run_epoch(self) -> bool:
-        """Go on with the epoch; False when told to stop before its end."""
+        """Run the rest of the epoch; False if the monitor asked to stop before its end."""
         n_rows = self.task.rows.n_rows
         total_steps = self.settings.epochs * self.steps_per_epoch
         order = stream(self.task.seed, self.task.repetition, "shuffle", self.epoch).permutation(n_rows)
         to_come = islice(row_batches(n_rows, self.batch_size), self.step, None)
         parts = (order[start:stop] for start, stop in to_come)
-        with closing(one_ahead(self._batch, parts)) as batches:
+        with closing(made_ahead(self._batch, parts)) as batches:
             for batch in batches:
                 if self.task.monitor.should_stop():
                     return False
@@ -100,11 +104,11 @@ class _Session:
         return True
 
     def _batch(self, which: IntArray) -> Batch:
-        with np.errstate(over="ignore", invalid="ignore"):  # as in `train_repetition`, whose does not reach this thread
+        with np.errstate(over="ignore", invalid="ignore"):  # as in `train_repetition`, in this thread, too
             return self.trainer.prepare(self.task.rows.batch(which))
 
     def _close_epoch(self) -> None:
-        # whatever overflows anywhere in the network reaches the gradient of the output's bias
+        # an overflow anywhere in the network reaches the gradient of the output bias
         if not np.isfinite(self.trainer.layers[-1].bias).all():
             raise Diverged(
                 f"repetition {self.task.repetition} diverged in epoch {self.epoch + 1}: weights are no longer finite; "
@@ -120,7 +124,7 @@ class _Session:
         self.epoch, self.step, self.loss = self.epoch + 1, 0, 0.0
 
     def _keep(self, model: NetworkModel) -> None:
-        """Copy the arrays of the best epoch so far, into those of the one before: never two copies."""
+        """Copy the arrays of the best epoch so far over those of the previous one, so there is only one copy."""
         for name, array in model.arrays().items():
             if name in self.best:
                 self.best[name][...] = array
@@ -152,15 +156,15 @@ class _Session:
 
 
 def effective_batch_size(batch_size: int, n_rows: int) -> int:
-    """`batch_size`, or fewer rows where the data are so few that an epoch would have hardly any step."""
+    """Return `batch_size`, or less if an epoch would have fewer than `MIN_STEPS` steps."""
     return max(1, min(batch_size, math.ceil(n_rows / MIN_STEPS)))
 
 
-MIN_STEPS = 100  # an epoch's least number of steps; chosen on the three sets of docs/accuracy.md, 50 to 150 were close
+MIN_STEPS = 100  # per epoch; chosen on the three datasets of docs/accuracy.md, where 50 to 150 gave similar results
 
 
 def _mean_loss(model: NetworkModel, rows: LabelledRows) -> float:
-    """The mean loss on rows that are not learnt from."""
+    """Return the mean loss on rows that are not trained on."""
     total = 0.0
     for start, stop in row_batches(rows.n_rows, _VALIDATION_BATCH):
         which: IntArray = np.arange(start, stop)
@@ -171,3 +175,30 @@ def _mean_loss(model: NetworkModel, rows: LabelledRows) -> float:
 def _entry(epoch: int, loss: float, validation: float) -> dict[str, float]:
     entry = {"epoch": epoch + 1, "loss": loss}
     return entry if math.isnan(validation) else entry | {"validation_loss": validation}
+
+
+def made_ahead(make: Callable[[T], U], items: Iterable[T]) -> Generator[U, None, None]:
+    """Yield make(item) for each item; a second thread makes the next one meanwhile. Close it to stop early.
+
+    Kernels and most of NumPy release the GIL, so with a spare core making batches takes no time. If no thread can be
+    started (the interpreter is exiting, or the process has reached its limit), items are made when they are needed.
+    The caller's `np.errstate` does not apply in the other thread.
+    """
+    with ThreadPoolExecutor(1, "next batch") as thread:
+        made: Future[U] | None = None
+        for item in items:
+            coming = _submitted(thread, make, item)
+            if made is not None:
+                yield made.result()
+            made = coming
+            if made is None:
+                yield make(item)
+        if made is not None:
+            yield made.result()
+
+
+def _submitted(thread: ThreadPoolExecutor, make: Callable[[T], U], item: T) -> Future[U] | None:
+    try:
+        return thread.submit(make, item)
+    except RuntimeError:
+        return None

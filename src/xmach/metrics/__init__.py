@@ -1,7 +1,7 @@
-"""How good a ranking is: over batches of rows, weighted or not; as usually defined and as the paper's appendix does.
+"""Ranking metrics over batches of rows, weighted or not: the usual definitions and those of the paper's appendix.
 
-`RankingMetrics` adds up any of them in one pass; the functions are one measure each. Names ending in `_paper` are
-the paper's definitions; docs/metrics.md has every formula.
+`RankingMetrics` computes any of them in one pass; each function computes one. Names that contain `_paper` follow the
+paper's definitions. docs/metrics.md has every formula.
 """
 
 from xmach.metrics.at_k import (
@@ -24,9 +24,8 @@ from xmach.metrics.coverage import Coverage
 from xmach.metrics.frequency import GROUPS, RecallByFrequency, frequency_groups
 from xmach.metrics.labels import TrueLabels
 from xmach.metrics.propensity import PropensityScored, propensities
-from xmach.metrics.representative import representative
 from xmach.metrics.sums import RankingMetrics
-from xmach.metrics.tables import PaperTable, side_by_side
+from xmach.metrics.tables import PaperTable, representative, side_by_side
 
 __all__ = [
     "GROUPS",

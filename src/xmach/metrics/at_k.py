@@ -1,4 +1,4 @@
-"""One measure of one ranking, as a function."""
+"""One metric of one ranking, as a function."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def precision_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt
 
 
 def precision_at_min_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
-    """The mean of hits / min(|Y|, k), which the paper's table prints as P@k; above `precision_at_k` where |Y| < k."""
+    """The mean of hits / min(|Y|, k), which the paper's table prints as P@k; above `precision_at_k` if |Y| < k."""
     return _mean("precision_min", true, ranked, k, weights)
 
 
 def precision_most_rel_at_k(
     true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None
 ) -> float:
-    """P@k where only the most purchased label of a row, or those that tie, are true; the paper's P@1_most_rel."""
+    """P@k if only the most purchased label of a row (and ties) counts as true; the paper's P@1_most_rel."""
     return _mean("precision_most_rel", true, ranked, k, weights)
 
 
 def recall_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
-    """The mean share of a row's labels among its first k places; with weights the paper's wRecall@k."""
+    """The mean share of a row's labels that are in its first k places; with weights the paper's wRecall@k."""
     return _mean("recall", true, ranked, k, weights)
 
 
@@ -53,14 +53,14 @@ def map_paper_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt
 
 
 def mrr_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
-    """The usual MRR@k: the mean of 1 / place of the first hit, 0 without one among the first k."""
+    """The usual MRR@k: the mean of 1 / place of the first hit, 0 if the first k places have none."""
     return _mean("mrr", true, ranked, k, weights)
 
 
 def mrr_paper_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int, weights: npt.ArrayLike | None = None) -> float:
     """The paper's MRR@k: the mean of 1 / place of the most purchased label, the best ranked of those that tie.
 
-    Purchases are the values of a sparse matrix; labels in any other form count alike, which makes it the usual MRR.
+    Purchases are the values of a sparse matrix. In any other form all labels count the same: then it is the usual MRR.
     """
     return _mean("mrr_paper", true, ranked, k, weights)
 
@@ -73,10 +73,10 @@ def psp_at_k(
     *,
     propensities: npt.ArrayLike | None = None,
 ) -> float:
-    """Propensity-scored precision: the sum of 1/p over the hits of all rows, over the largest that could be.
+    """Propensity-scored precision: the sum of 1/p over the hits of all rows, divided by the largest possible sum.
 
-    Give the `propensities` of the training rows. Without them they are taken from the label counts of `true` itself,
-    with A = 0.55 and B = 1.5: fit to compare rankings of the same rows, not with published figures.
+    Pass the `propensities` of the training rows. Without them they are computed from the label counts of `true`, with
+    A = 0.55 and B = 1.5. That suits comparing rankings of the same rows, but not comparing with published figures.
     """
     return _corpus(f"psp@{k}", _scored(true, propensities), true, ranked, k, weights)
 
@@ -89,7 +89,7 @@ def psndcg_at_k(
     *,
     propensities: npt.ArrayLike | None = None,
 ) -> float:
-    """Propensity-scored nDCG: the sum of each row's nDCG with gains 1/p, over the largest that could be.
+    """Propensity-scored nDCG: the sum of each row's nDCG with gains 1/p, divided by the largest possible sum.
 
     `propensities` as in `psp_at_k`.
     """
@@ -97,7 +97,7 @@ def psndcg_at_k(
 
 
 def coverage_at_k(true: TrueLabels, ranked: npt.ArrayLike, k: int) -> float:
-    """The share of the labels occurring in some row that are among the first k of a row where they are true."""
+    """The share of the occurring labels that are in the top k of at least one row where they are true."""
     return _corpus(f"coverage@{k}", Coverage(), true, ranked, k, None)
 
 

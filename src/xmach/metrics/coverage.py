@@ -1,4 +1,4 @@
-"""Coverage: how many of the labels are ever found."""
+"""Coverage: the share of labels that are ever found."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _MOST_LABELS = 2**31  # label ids of the project lie below it
 
 
 class Coverage:
-    """The share of the labels that occur which are among the first k of at least one row where they are true.
+    """The share of the occurring labels that are in the top k of at least one row where they are true.
 
-    A label counts once however many rows it has, so weights of rows change nothing.
+    A label counts once however many rows it has, so row weights have no effect.
     """
 
     def __init__(self) -> None:
         self._occurs = np.zeros(0, np.bool_)  # (highest id so far + 1,)
-        self._found: dict[int, BoolArray] = {}  # k: as long
+        self._found: dict[int, BoolArray] = {}  # by k, of the same length
 
     def check(self, hits: Hits) -> None:
-        """Refuse ids that no bitmap should be made for."""
+        """Raise InputError if ids are too large for a bitmap."""
         highest = int(hits.true.ids.max(initial=-1))
         if highest >= _MOST_LABELS:
             raise InputError(f"true label ids go up to {highest}; coverage needs them below 2^31: number them from 0")
@@ -37,7 +37,7 @@ class Coverage:
             self._found[k] = _marked(self._found.get(k, np.zeros(0, np.bool_)), found)
 
     def result(self, weighted: bool) -> dict[str, float]:
-        """`coverage@k`; 0 where no label occurs."""
+        """Return `coverage@k`; 0 if no label occurs."""
         occurring = max(int(self._occurs.sum()), 1)
         return {f"coverage@{k}": int(found.sum()) / occurring for k, found in self._found.items()}
 

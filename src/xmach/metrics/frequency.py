@@ -1,4 +1,4 @@
-"""Head, torso and tail: how well labels do that were frequent in training, and those that were not."""
+"""Head, torso and tail: recall of the labels that were frequent in training, and of those that were not."""
 
 from __future__ import annotations
 
@@ -17,34 +17,36 @@ _TAIL = GROUPS.index("tail")
 
 
 def frequency_groups(label_counts: npt.ArrayLike) -> npt.NDArray[np.int8]:
-    """(K,) the group of each label, an index into GROUPS, from its training rows.
+    """Return the group of each label (K,), an index into GROUPS, from its number of training rows.
 
-    Labels are ordered by falling count, equal ones by rising id. Head: the first labels that together hold half of the
-    training label occurrences; torso: the next, up to 90 %; tail: the last 10 %, and labels never seen. The label that
-    crosses a border belongs to the group before it.
+    Labels are ordered by descending count, ties by ascending id. The head is the first labels that together have half
+    of the label occurrences in training, the torso the next ones up to 90 %, and the tail the rest, with labels never
+    seen. A label that crosses a border belongs to the group before it.
     """
     counts = np.asarray(label_counts)
     if counts.ndim != 1 or (counts.size and counts.dtype.kind not in "iu") or not bool((counts >= 0).all()):
-        raise InputError("label_counts must be the training rows of each label: one dimension, whole numbers from 0")
+        raise InputError(
+            "label_counts must be the number of training rows of each label: one dimension, whole numbers from 0"
+        )
     order = np.argsort(-counts.astype(np.int64), kind="stable")
     falling = counts[order].astype(np.int64)
-    before = np.cumsum(falling) - falling  # occurrences of the labels in front
+    before = np.cumsum(falling) - falling  # occurrences of the labels before each
     total = int(falling.sum())
     half, most = -(-total // 2), -(-9 * total // 10)  # rounded up: whole numbers compare exactly
     groups = np.empty(len(counts), np.int8)
-    groups[order] = (before >= half).astype(np.int8) + (before >= most)  # before a label never seen lie all: tail
+    groups[order] = (before >= half).astype(np.int8) + (before >= most)  # labels never seen come last: tail
     return groups
 
 
 class RecallByFrequency:
-    """Of each group the share of its true labels that are found (over all rows together), and its share of labels."""
+    """For each group, the share of its true labels that are found (over all rows), and its share of all labels."""
 
     def __init__(self, groups: npt.NDArray[np.int8]) -> None:
-        self._groups = np.append(groups, np.int8(_TAIL))  # (K + 1,): the last is that of labels beyond K
+        self._groups = np.append(groups, np.int8(_TAIL))  # (K + 1,): the last entry stands for labels beyond K
         self._sums = RatioSums()
 
     def check(self, hits: Hits) -> None:
-        """Nothing is refused: a label that training did not know is one of the tail."""
+        """Accept all rows: a label that is unknown to training belongs to the tail."""
 
     def update(self, hits: Hits, ks: Sequence[int], weights: DoubleArray) -> None:
         """Add a batch of rows, with (n,) weights."""
@@ -57,7 +59,7 @@ class RecallByFrequency:
             self._sums.add(f"true share {name}", n_true, hits.n_true, weights)
 
     def result(self, weighted: bool) -> dict[str, float]:
-        """`recall@k head`, its share of the labels evaluated on, `true share head`, and of all, `label share head`."""
+        """Return `recall@k head`, its share of the true labels, `true share head`, and of all, `label share head`."""
         known = self._groups[:-1]
         sizes = np.bincount(known, minlength=len(GROUPS)) / max(len(known), 1)
         shares = {f"label share {name}": float(size) for name, size in zip(GROUPS, sizes, strict=True)}

@@ -1,4 +1,4 @@
-"""Which ranked places hold a true label: the one place where rankings meet labels."""
+"""Hits: which ranked places hold a true label. All metrics are computed from these."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from xmach.types import BoolArray, IntArray
 
 @dataclass(frozen=True)
 class Hits:
-    """What every score of a batch of rows is made of."""
+    """The hits of a batch of rows."""
 
-    places: BoolArray  # (n, depth): whether the label ranked there is a true one
-    n_true: IntArray  # (n,): how many labels the row has, |Y|
+    places: BoolArray  # (n, depth): whether the label ranked there is true
+    n_true: IntArray  # (n,): the number of labels of the row, |Y|
     ids: IntArray  # (n, depth): the ranking itself
-    true: LabelPairs  # the labels, each pair once, rows rising and ids rising within them
+    true: LabelPairs  # the labels, each pair once, by ascending row and id
 
     @cached_property
     def most_purchased(self) -> Hits:
-        """The same ranking, the labels of each row limited to the most purchased; all of them where none is counted."""
+        """The same ranking with only the most purchased labels of each row; without counts, with all of them."""
         return self if self.true.counts is None else _match(most_purchased(self.true), self.ids)
 
 
 def find_hits(true: TrueLabels, ranked: npt.ArrayLike, depth: int) -> Hits:
-    """The hits among the first `depth` places of (n, m >= depth) ranked ids; id -1 is a place without an answer."""
+    """Find the hits in the first `depth` places of (n, m >= depth) ranked ids; id -1 is a place without an answer."""
     pairs = label_pairs(true)
     ids = _checked_ranking(ranked, pairs, depth)
     if pairs.n_rows * _width(pairs) >= 2**63:
         highest = _width(pairs) - 1
-        raise InputError(f"true label ids go up to {highest}, too large for {pairs.n_rows} rows: number them from 0")
+        raise InputError(f"true label ids go up to {highest}, too large for {pairs.n_rows} rows: number them from 0 up")
     return _match(distinct(pairs), ids[:, :depth])
 
 
 def _match(pairs: LabelPairs, ids: IntArray) -> Hits:
     width, keys = _width(pairs), _keys(pairs)
     wanted = np.arange(pairs.n_rows)[:, None] * width + ids  # (n, depth)
-    found = np.append(keys, -1)[np.searchsorted(keys, wanted)] == wanted  # -1 stands past the last key
-    known = (ids >= 0) & (ids < width)  # the keys of other ids are those of neighbouring rows
+    found = np.append(keys, -1)[np.searchsorted(keys, wanted)] == wanted  # -1 comes after the last key
+    known = (ids >= 0) & (ids < width)  # other ids have the keys of neighbouring rows
     return Hits(found & known, pairs.per_row(), ids, pairs)
 
 
@@ -51,12 +51,12 @@ def _width(pairs: LabelPairs) -> int:
 
 
 def _keys(pairs: LabelPairs) -> IntArray:
-    """One 64-bit key a pair, row * width + id, makes n set memberships a single binary search."""
+    """Return a 64-bit key per pair, row * width + id, so that one binary search tests all memberships."""
     return pairs.rows * _width(pairs) + pairs.ids
 
 
 def distinct(pairs: LabelPairs) -> LabelPairs:
-    """Each pair once, rows rising and ids rising within them; counts of equal pairs are added up."""
+    """Sort the pairs by row and id, and merge equal ones; their counts are added."""
     keys = _keys(pairs)
     if bool((keys[1:] > keys[:-1]).all()):  # most readers sort the ids within a row
         return pairs
@@ -72,7 +72,7 @@ def _checked_ranking(ranked: npt.ArrayLike, pairs: LabelPairs, depth: int) -> In
     if len(ids) != pairs.n_rows:
         raise InputError(f"ranked ids have {len(ids)} rows, true labels have {pairs.n_rows}")
     if ids.shape[1] < depth:
-        raise InputError(f"k = {depth} needs as many ranked places, got {ids.shape[1]}: rank more labels or lower k")
+        raise InputError(f"k = {depth} needs {depth} ranked places, got {ids.shape[1]}: rank more labels or lower k")
     low, high = int(ids.min(initial=-1)), int(ids.max(initial=-1))
     if low < -1:
         raise InputError(f"ranked ids must be at least 0, or -1 for no answer, got {low}")

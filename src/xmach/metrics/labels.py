@@ -1,4 +1,4 @@
-"""The true labels of rows, whatever they come as, in one form: pairs of row and label id."""
+"""The true labels of rows, converted from any accepted form to pairs of row and label id."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from scipy import sparse
 from xmach.errors import InputError
 from xmach.types import AnyArray, IntArray, SparseRows, TopK
 
-# A sparse (n, K) matrix of labels (also any of SciPy's), the ids of each row, or one class a row.
+# A sparse (n, K) matrix of labels (ours or SciPy's), the ids of each row, or one class per row.
 TrueLabels: TypeAlias = SparseRows | sparse.sparray | sparse.spmatrix | Sequence[Collection[int]] | AnyArray
 
 
 @dataclass(frozen=True)
 class LabelPairs:
-    """The labels of n rows as (row, label id) pairs, rows rising; a pair may come twice."""
+    """The labels of n rows as (row, label id) pairs, by ascending row; a pair may occur twice."""
 
     rows: IntArray  # (nnz,)
     ids: IntArray  # (nnz,)
-    counts: AnyArray | None  # (nnz,) how often each was purchased, None where the form does not tell
+    counts: AnyArray | None  # (nnz,) how often each was purchased; None if unknown
     n_rows: int
-    n_labels: int | None  # K, None where the form does not tell
+    n_labels: int | None  # K; None if unknown
 
     def per_row(self) -> IntArray:
-        """(n,) how many pairs each row has."""
+        """Return the number of pairs of each row (n,)."""
         return np.bincount(self.rows, minlength=self.n_rows)
 
     def choose(self, kept: AnyArray) -> LabelPairs:
-        """The pairs at these places, or where this is true."""
+        """Return the pairs at these positions, or where this mask is true."""
         counts = None if self.counts is None else self.counts[kept]
         return replace(self, rows=self.rows[kept], ids=self.ids[kept], counts=counts)
 
 
 def label_pairs(true: TrueLabels) -> LabelPairs:
-    """The pairs of any form of true labels; the values of a sparse matrix are counts, and a stored zero is no label."""
+    """Return the pairs of any form of true labels; values of a sparse matrix are counts, stored zeros are dropped."""
     if isinstance(true, SparseRows):
         return _from_csr(true.indptr, true.indices, true.values, true.shape)
     if sparse.issparse(true):
@@ -50,7 +50,7 @@ def label_pairs(true: TrueLabels) -> LabelPairs:
     shape = getattr(true, "shape", (0,))  # a list has none
     if len(shape) != 1:
         raise InputError(
-            f"true labels as an array must be one class a row, shape (n,), got {shape}: "
+            f"true labels as an array must be one class per row, shape (n,), got {shape}: "
             "give 0/1 columns as scipy.sparse.csr_matrix(true), or ids as true.tolist()"
         )
     if len(true) and all(isinstance(row, Collection) for row in true):
@@ -62,19 +62,19 @@ def label_pairs(true: TrueLabels) -> LabelPairs:
 
 
 def most_purchased(pairs: LabelPairs) -> LabelPairs:
-    """Of each row the label with the largest count, or those that tie; all labels where nothing is counted."""
+    """Keep the label with the largest count of each row, and ties; without counts, keep all labels."""
     if pairs.counts is None or not len(pairs.rows):
         return pairs
     lengths = pairs.per_row()
     lengths = lengths[lengths > 0]
-    largest = np.maximum.reduceat(pairs.counts, np.cumsum(lengths) - lengths)  # one a row that has labels
+    largest = np.maximum.reduceat(pairs.counts, np.cumsum(lengths) - lengths)  # one per row with labels
     return pairs.choose(pairs.counts == np.repeat(largest, lengths))
 
 
 def whole_numbers(values: Any, what: str) -> IntArray:
-    """Values as an array of 64-bit whole numbers; names, fractions and truth values are refused."""
+    """Return values as an array of 64-bit whole numbers; raise InputError for names, fractions and booleans."""
     if isinstance(values, TopK):
-        raise InputError(f"{what} must be an array of ids, got a whole TopK: give its .ids")
+        raise InputError(f"{what} must be an array of ids, got a TopK: pass its .ids")
     try:
         array = np.asarray(values)
     except ValueError as error:  # rows of different lengths
@@ -102,7 +102,7 @@ def _from_csr(indptr: AnyArray, indices: AnyArray, values: AnyArray, shape: tupl
 def _checked(pairs: LabelPairs) -> LabelPairs:
     rows, ids, n_labels = pairs.rows, pairs.ids, pairs.n_labels
     if ids.shape != rows.shape:
-        raise InputError("true labels must be one class or one flat list of label ids a row")
+        raise InputError("true labels must be one class or one flat list of label ids per row")
     wrong = ids < 0 if n_labels is None else (ids < 0) | (ids >= n_labels)
     if wrong.any():
         first = int(wrong.argmax())

@@ -1,4 +1,4 @@
-"""Propensity-scored metrics: a hit counts the more, the rarer its label was in training (Jain et al., KDD 2016)."""
+"""Propensity-scored metrics: the rarer a label in training, the more a hit counts (Jain et al., KDD 2016)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from xmach.types import DoubleArray, IntArray
 
 
 def propensities(label_counts: npt.ArrayLike, n_rows: int, a: float = 0.55, b: float = 1.5) -> DoubleArray:
-    """(K,) the chance that a true label was noted down, from its training rows N_l and all N training rows.
+    """Return the probability (K,) that a true label is observed, from its training rows N_l and all N training rows.
 
-    p_l = 1 / (1 + C exp(-A log(N_l + B))), C = (log N - 1)(B + 1)^A, natural logarithms. Below 3 rows log N - 1 is
-    negative, which makes no propensity: C is 0 there.
+    p_l = 1 / (1 + C exp(-A log(N_l + B))), C = (log N - 1)(B + 1)^A, natural logarithms. With fewer than 3 rows
+    log N - 1 is negative, and C is set to 0.
     """
     counts = np.asarray(label_counts)
     if counts.ndim != 1 or (counts.size and counts.dtype.kind not in "iuf") or not bool((counts >= 0).all()):
-        raise InputError("label_counts must be the training rows of each label: one dimension, numbers of at least 0")
+        raise InputError(
+            "label_counts must be the number of training rows of each label: one dimension, numbers of at least 0"
+        )
     a = real("a", a, 0, np.inf, with_low=True)
     b = real("b", b, 0, np.inf, with_low=False)
     c = max(np.log(whole("n_rows", n_rows, 1)) - 1, 0) * (b + 1) ** a
@@ -34,29 +36,29 @@ def propensities(label_counts: npt.ArrayLike, n_rows: int, a: float = 0.55, b: f
 
 
 def own_propensities(true: TrueLabels) -> DoubleArray:
-    """The propensities of the labels that occur, as if the rows evaluated on were those of training."""
+    """Return propensities computed from the evaluated rows themselves, as if they were the training rows."""
     pairs = distinct(label_pairs(true))
     return propensities(np.bincount(pairs.ids), max(1, pairs.n_rows))
 
 
 class PropensityScored:
-    """PSP@k and PSnDCG@k: what all rows gained over what the best ranking of each would have gained."""
+    """PSP@k and PSnDCG@k: the gain of all rows divided by the gain of their best rankings."""
 
     def __init__(self, propensities: npt.ArrayLike) -> None:
         self._propensities = np.asarray(propensities, np.float64)  # (K,)
         if self._propensities.ndim != 1:
-            raise InputError(f"propensities must have one number a label, got shape {self._propensities.shape}")
+            raise InputError(f"propensities must have one number per label, got shape {self._propensities.shape}")
         if not bool(((self._propensities > 0) & (self._propensities <= 1)).all()):
-            raise InputError("propensities must be above 0 and at most 1: make them with xmach.metrics.propensities")
+            raise InputError("propensities must be above 0 and at most 1: compute them with xmach.metrics.propensities")
         self._sums = RatioSums()
 
     def check(self, hits: Hits) -> None:
-        """Refuse labels without a propensity."""
+        """Raise InputError if a label has no propensity."""
         highest, n_labels = int(hits.true.ids.max(initial=-1)), len(self._propensities)
         if highest >= n_labels:
             raise InputError(
-                f"true label ids go up to {highest}, but there are {n_labels} propensities: give labels that training "
-                "did not know the propensity of 0 training rows"
+                f"true label ids go up to {highest}, but there are {n_labels} propensities: give labels that are "
+                "unknown to training the propensity of 0 training rows"
             )
 
     def update(self, hits: Hits, ks: Sequence[int], weights: DoubleArray) -> None:
@@ -71,26 +73,26 @@ class PropensityScored:
             self._sums.add(f"psndcg@{k}", gained / perfect, possible / perfect, weights)
 
     def result(self, weighted: bool) -> dict[str, float]:
-        """`psp@k` and `psndcg@k`."""
+        """Return `psp@k` and `psndcg@k`."""
         return self._sums.result(weighted)
 
 
 class _Gains(NamedTuple):
-    """What a ranking gains at each of its places, and what the best one would: the row's rarest labels first."""
+    """The gain at each place of a ranking, and of the best ranking, which has the row's rarest labels first."""
 
     ranked: DoubleArray  # (n, depth)
-    best: DoubleArray  # (nnz,) rows rising
+    best: DoubleArray  # (nnz,) by ascending row
     rows: IntArray  # (nnz,)
     places: IntArray  # (nnz,) from 0 in each row
 
     def within(self, k: int) -> tuple[DoubleArray, DoubleArray]:
-        """(n,) gained and (n,) possible on the first k places."""
+        """Return the gain (n,) and the possible gain (n,) of the first k places."""
         gained: DoubleArray = self.ranked[:, :k].sum(axis=1)
         possible: DoubleArray = np.bincount(self.rows, self.best * (self.places < k), len(gained)).astype(np.float64)
         return gained, possible
 
     def discounted(self) -> _Gains:
-        """The same, less at later places."""
+        """Return the gains with those of later places discounted."""
         discount = discounts(max(self.ranked.shape[1], int(self.places.max(initial=0)) + 1))
         ranked = self.ranked * discount[: self.ranked.shape[1]]
         return self._replace(ranked=ranked, best=self.best * discount[self.places])

@@ -1,7 +1,7 @@
-"""The score of each row from its hits; a row without labels scores 0.
+"""Scores of single rows, computed from their hits; a row without labels scores 0.
 
-A new measure is a function here and a line in ROW_SCORES; sums, weights and batches come of themselves. `_paper` marks
-the definitions of the paper's appendix, "Metrics of Interest", where they differ from the usual ones.
+To add a metric, write a function here and list it in ROW_SCORES; sums, weights and batches then work. `_paper` marks
+the definitions of the paper's appendix, "Metrics of Interest", that differ from the usual ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RowScore: TypeAlias = Callable[[Hits, int], DoubleArray]  # hits and k to (n,)
 
 
 def precision(hits: Hits, k: int) -> DoubleArray:
-    """Hits / k, the usual P@k, also where a row has fewer than k labels."""
+    """Hits / k, the usual P@k, even if a row has fewer than k labels."""
     return _count(hits, k) / k
 
 
@@ -29,7 +29,7 @@ def precision_min(hits: Hits, k: int) -> DoubleArray:
 
 
 def precision_most_rel(hits: Hits, k: int) -> DoubleArray:
-    """Precision where only the most purchased label of a row is a true one, or those that tie."""
+    """Precision if only the most purchased label of a row (and ties) counts as true."""
     return precision(hits.most_purchased, k)
 
 
@@ -39,13 +39,13 @@ def recall(hits: Hits, k: int) -> DoubleArray:
 
 
 def ndcg(hits: Hits, k: int) -> DoubleArray:
-    """DCG over that of a perfect ranking, which has hits on its first min(|Y|, k) places; a hit gains 1."""
+    """DCG divided by that of a perfect ranking, which has hits on its first min(|Y|, k) places; a hit gains 1."""
     gained: DoubleArray = _terms(hits, k).sum(axis=1)
     return gained / perfect_dcg(hits, k)
 
 
 def ndcg_paper(hits: Hits, k: int) -> DoubleArray:
-    """DCG over the largest of its own terms, that of the first hit; above 1 from the second hit on."""
+    """DCG divided by the largest of its own terms, that of the first hit; above 1 with two or more hits."""
     terms = _terms(hits, k)
     largest = terms.max(axis=1, initial=0)
     gained: DoubleArray = terms.sum(axis=1)
@@ -53,24 +53,24 @@ def ndcg_paper(hits: Hits, k: int) -> DoubleArray:
 
 
 def average_precision(hits: Hits, k: int) -> DoubleArray:
-    """The sum of P@i over the places i of hits, over min(|Y|, k); its mean is the usual MAP@k."""
+    """The sum of P@i over the places i of hits, divided by min(|Y|, k); its mean is the usual MAP@k."""
     return _precisions(hits, k) / _most_hits(hits, k)
 
 
 def average_precision_paper(hits: Hits, k: int) -> DoubleArray:
-    """The same sum over k."""
+    """The sum of P@i over the places i of hits, divided by k."""
     return _precisions(hits, k) / k
 
 
 def reciprocal_rank(hits: Hits, k: int) -> DoubleArray:
-    """1 / place of the first hit, 0 where there is none; its mean is the usual MRR@k."""
+    """1 / place of the first hit, 0 without a hit; its mean is the usual MRR@k."""
     places = hits.places[:, :k]
     first: DoubleArray = (places / _ranks(places.shape[1])).max(axis=1, initial=0)
     return first
 
 
 def reciprocal_rank_paper(hits: Hits, k: int) -> DoubleArray:
-    """1 / place of the most purchased label; of those that tie, the best ranked."""
+    """1 / place of the most purchased label; if several tie, of the best ranked."""
     return reciprocal_rank(hits.most_purchased, k)
 
 
@@ -91,14 +91,14 @@ ROW_SCORES: MappingProxyType[str, RowScore] = MappingProxyType(
 
 
 def discounts(n_places: int) -> DoubleArray:
-    """(n_places,) what a hit at place i = 1, 2, ... counts: 1 / log2(i + 1)."""
+    """Return the gain (n_places,) of a hit at place i = 1, 2, ...: 1 / log2(i + 1)."""
     shares: DoubleArray = 1 / np.log2(_ranks(n_places) + 1)
     return shares
 
 
 def perfect_dcg(hits: Hits, k: int) -> DoubleArray:
-    """(n,) the DCG of hits on the first min(|Y|, k) places; 1 where there are no labels: one can divide by it."""
-    depth = min(k, int(hits.n_true.max(initial=1)))  # beyond it nothing can be gained, and k may be any number
+    """Return the DCG (n,) of hits on the first min(|Y|, k) places; 1 for rows without labels, to divide by."""
+    depth = min(k, int(hits.n_true.max(initial=1)))  # deeper places gain nothing, and k may be very large
     best: DoubleArray = np.cumsum(discounts(depth))[np.clip(hits.n_true, 1, depth) - 1]
     return best
 
@@ -113,11 +113,11 @@ def _count(hits: Hits, k: int) -> IntArray:
 
 
 def _most_hits(hits: Hits, k: int) -> IntArray:
-    return np.maximum(np.minimum(hits.n_true, k), 1)  # where there are no labels there are no hits
+    return np.maximum(np.minimum(hits.n_true, k), 1)  # rows without labels have no hits: divide by 1
 
 
 def _terms(hits: Hits, k: int) -> DoubleArray:
-    places = hits.places[:, :k]  # fewer than k, where there are no more labels
+    places = hits.places[:, :k]  # fewer than k if there are fewer labels
     terms: DoubleArray = places * discounts(places.shape[1])
     return terms
 

@@ -1,4 +1,4 @@
-"""Metrics over batches: what is kept is sums, so rows may come in any portions."""
+"""Metrics over batches: only sums are kept, so batches may have any size."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from xmach.types import DoubleArray, check_k
 
 
 class CorpusMetric(Protocol):
-    """A metric that is no mean of row scores: it knows the labels, or divides sums over all rows."""
+    """A metric that is not a mean of row scores: it counts labels, or divides sums over all rows."""
 
     def check(self, hits: Hits) -> None:
-        """Refuse rows that cannot be scored, before anything is added anywhere."""
+        """Raise InputError if rows cannot be scored; called before any metric is updated."""
 
     def update(self, hits: Hits, ks: Sequence[int], weights: DoubleArray) -> None:
         """Add a batch of rows, with (n,) weights."""
 
     def result(self, weighted: bool) -> dict[str, float]:
-        """The values so far, by name."""
+        """Return the values so far, by name."""
 
 
 class RatioSums:
-    """Sums over rows of what was gained and of what could have been, by name, weighted and plain."""
+    """Sums over rows of the gain and of the possible gain, by name, weighted and unweighted."""
 
     def __init__(self) -> None:
-        self._sums: dict[str, DoubleArray] = {}  # (2, 2): weighted and plain, gained and possible
+        self._sums: dict[str, DoubleArray] = {}  # (2, 2): weighted and unweighted, gained and possible
 
     def add(self, name: str, gained: npt.ArrayLike, possible: npt.ArrayLike, weights: DoubleArray) -> None:
         """Add (n,) rows."""
@@ -40,13 +40,13 @@ class RatioSums:
         self._sums[name] = self._sums.get(name, 0) + np.stack([(both * weights).sum(axis=1), both.sum(axis=1)])
 
     def result(self, weighted: bool) -> dict[str, float]:
-        """The sum gained over the sum possible, by name; 0 where nothing was possible."""
+        """Return the gain divided by the possible gain, by name; 0 if nothing was possible."""
         sums = {name: both[0 if weighted else 1] for name, both in self._sums.items()}
         return {name: float(gained / possible) if possible else 0.0 for name, (gained, possible) in sums.items()}
 
 
 class RankingMetrics:
-    """The chosen row scores and corpus metrics at every k, over the rows of all batches given so far."""
+    """The chosen row scores and corpus metrics at every k, over the rows of all batches so far."""
 
     def __init__(
         self,
@@ -56,9 +56,9 @@ class RankingMetrics:
     ) -> None:
         unknown = [name for name in names if name not in ROW_SCORES]
         if unknown:
-            raise ParameterError(f"names must be among {', '.join(ROW_SCORES)}, got {unknown[0]!r}")
+            raise ParameterError(f"names must be from {', '.join(ROW_SCORES)}; got {unknown[0]!r}")
         if not len(ks) or not (len(names) or len(corpus)):
-            raise ParameterError("ks must have at least one entry, and so must names or corpus")
+            raise ParameterError("ks must not be empty, and names and corpus must not both be empty")
         self.ks = tuple(sorted({check_k(k) for k in ks}))
         self.names = tuple(dict.fromkeys(names))
         self.rows = 0
@@ -75,9 +75,9 @@ class RankingMetrics:
         *,
         exhaustive: bool = False,
     ) -> None:
-        """Add a batch of rows: their labels, (n, m >= max(ks)) ids best first, and weights, by default 1 a row.
+        """Add a batch of rows: their labels, (n, m >= max(ks)) ids best first, and weights, by default 1 per row.
 
-        `exhaustive`: the ranking may have fewer than max(ks) places, because there are no more labels.
+        With `exhaustive` the ranking may have fewer than max(ks) places, because there are no more labels.
         """
         places = np.shape(ranked)[1] if exhaustive else self.ks[-1]
         hits = find_hits(true, ranked, min(places, self.ks[-1]))
@@ -94,7 +94,7 @@ class RankingMetrics:
         self._weight += float(weight.sum())
 
     def result(self, weighted: bool = True) -> dict[str, float]:
-        """The values, `{"precision@1": ..., ...}`, by the weights given to `update` or, if not weighted, of rows alike.
+        """Return the values, `{"precision@1": ..., ...}`, with the weights given to `update` or with equal weights.
 
         The weighted mean of recall is the paper's wRecall.
         """
@@ -113,7 +113,7 @@ def _checked_weights(weights: npt.ArrayLike | None, n_rows: int) -> DoubleArray:
         return np.ones(n_rows)
     array = np.asarray(weights)
     if array.shape != (n_rows,):
-        raise InputError(f"weights must have one number a row, shape ({n_rows},), got {array.shape}")
+        raise InputError(f"weights must have one number per row, shape ({n_rows},), got {array.shape}")
     if array.size and array.dtype.kind not in "iuf":
         raise InputError(f"weights must be numbers, got {array.dtype}")
     wrong = ~(np.isfinite(array) & (array >= 0))

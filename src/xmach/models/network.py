@@ -13,15 +13,15 @@ from xmach._kernels.train.sparse import sparse_forward
 from xmach.errors import InputError
 from xmach.types import FloatArray, Loss, Rows, SparseRows
 
-ROWS_ALIKE = 32  # up to so many rows at a time, each gets the bits that it gets alone
+ROWS_ALIKE = 32  # a row in a batch of at most this size gets the same bits as alone
 
 
 def first_layer(rows: Rows, weights: FloatArray, bias: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """rows @ weights + bias, (n, H), in `out` if given: a kernel for sparse rows, a matrix product for dense ones."""
+    """Return rows @ weights + bias, (n, H), in `out` if given: a kernel for sparse rows, otherwise a matrix product."""
     if out is None:
         out = np.empty((rows.shape[0], weights.shape[1]), np.float32)
     if isinstance(rows, SparseRows):
-        weights = np.ascontiguousarray(weights)  # which it is, but in models made by hand
+        weights = np.ascontiguousarray(weights)  # they are, except in models built by hand
         sparse_forward(rows.indptr, rows.indices, rows.values, weights, bias, out)
     else:
         np.matmul(rows, weights, out=out)
@@ -43,13 +43,13 @@ def _layer(layer: Rows, weights: FloatArray, bias: FloatArray) -> FloatArray:
 
 
 def softmax_in_place(logits: FloatArray) -> FloatArray:
-    """Softmax over the last axis of (n, B), in place."""
+    """Apply softmax over the last axis of (n, B), in place."""
     softmax(logits)
     return logits
 
 
 def sigmoid_in_place(logits: FloatArray) -> FloatArray:
-    """1 / (1 + exp(-z)), in place; clipped where float32 would overflow."""
+    """Apply 1 / (1 + exp(-z)) in place; clipped so that float32 does not overflow."""
     np.clip(logits, -80.0, 80.0, out=logits)
     np.negative(logits, out=logits)
     np.exp(logits, out=logits)
@@ -82,7 +82,7 @@ class NetworkModel:
         return int(self.weights[-1].shape[1])
 
     def logits(self, rows: Rows) -> FloatArray:
-        """The (n, B) outputs before softmax or sigmoid."""
+        """Return the (n, B) outputs before softmax or sigmoid."""
         width = rows.shape[1]
         if width != self.n_features:
             raise InputError(f"the model was trained on {self.n_features} features, the rows have {width}")
@@ -101,13 +101,13 @@ class NetworkModel:
         return outputs
 
     def arrays(self) -> dict[str, FloatArray]:
-        """The weights and biases by name."""
+        """Return the weights and biases by name."""
         named = {f"weights.{i}": w for i, w in enumerate(self.weights)}
         return named | {f"biases.{i}": b for i, b in enumerate(self.biases)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, FloatArray], loss: Loss) -> NetworkModel:
-        """The inverse of `arrays`."""
+        """Rebuild the network from `arrays`."""
         depth = sum(name.startswith("weights.") for name in arrays)
         weights = tuple(arrays[f"weights.{i}"] for i in range(depth))
         biases = tuple(arrays[f"biases.{i}"] for i in range(depth))

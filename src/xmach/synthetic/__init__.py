@@ -1,7 +1,6 @@
-"""A synthetic product search: products with titles, and queries with what was bought after them."""
+"""A synthetic product search: products with titles, and queries with their purchases."""
 
-from xmach.synthetic.block import Period, Query, QueryBlock
-from xmach.synthetic.rows import purchase_rows
+from xmach.synthetic.block import Period, Query, QueryBlock, purchase_rows
 from xmach.synthetic.settings import ShopSettings
 from xmach.synthetic.shop import Product, Shop
 from xmach.synthetic.statistics import ShopStatistics, ShopTally

@@ -1,4 +1,4 @@
-"""What users want and what they then buy: purchases follow relevance times popularity."""
+"""The demand of users: what they search for, and what they buy by relevance times popularity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MENTION = np.array(
 _LEVELS = np.array([0.2, 0.65])  # chances of broad, and of broad or middling
 _SESSIONS = np.array([12.0, 4.0, 1.0])  # broad queries come up more often
 
-# What a product still weighs that differs from the query in a mentioned column.
+# The factor on a product's weight for a mentioned column in which it differs from the query.
 _TOLERANCE = {BRAND: 0.08, SERIES: 0.1, MODEL: 0.3, VALUES: 0.15, VALUES + 1: 0.15, VALUES + 2: 0.25, VALUES + 3: 0.25}
 
 _MOST_EXTRA = 8  # purchases of a query event beyond the first
@@ -31,11 +31,11 @@ _CANDIDATES = {"train": 24, "test": 48}  # more in the test period, where many a
 
 
 class Events(NamedTuple):
-    """Searches, one entry each; slots are -1 where there are fewer."""
+    """Searches, one entry each; lists of slots are padded with -1."""
 
-    wanted: Facets  # of the product that the user has in mind
+    wanted: Facets  # of the product that the user wants
     mentioned: BoolArray  # (n, VALUES + N_ATTRIBUTES)
-    bought: IntArray  # (n, 1 + _MOST_EXTRA) slots, repeated where bought twice
+    bought: IntArray  # (n, 1 + _MOST_EXTRA) slots, repeated if bought twice
     seen: IntArray  # (n, candidates) slots; in the test period only
     n_seen: IntArray
     sessions: IntArray
@@ -50,7 +50,7 @@ class Demand:
         self._settings = settings
 
     def events(self, rng: np.random.Generator, n: int, period: str) -> Events:
-        """n searches of a period."""
+        """Draw n searches of a period."""
         late = period == "test"
         time = np.ones(n) if late else rng.random(n)
         when = When(time, rng.random(n) < (self._settings.drift if late else 0.0))
@@ -61,7 +61,7 @@ class Demand:
         chances = rng.random((n, _CANDIDATES[period])), rng.random((n, _CANDIDATES[period], 2))
         extra = np.minimum((1 - rng.random(n)) ** -0.9 - 1, _MOST_EXTRA).astype(np.int64)  # a long tail
         drawn = rng.random((n, _MOST_EXTRA))
-        # More than half of the searches end with one purchase: what else they might have found is not worked out.
+        # More than half of the searches have one purchase: their other candidates need not be computed.
         some = np.arange(n) if late else np.flatnonzero(extra)
         candidates, weights = self._found(
             slots[some], mentioned[some], when.at(some), *[each[some] for each in chances]
@@ -79,9 +79,9 @@ class Demand:
     def _found(
         self, slots: IntArray, mentioned: BoolArray, when: When, elsewhere: DoubleArray, chances: DoubleArray
     ) -> tuple[IntArray, DoubleArray]:
-        """(n, width) slots of the wanted type, by popularity, and their weights.
+        """Draw (n, width) slots of the wanted type by popularity, and return them with their weights.
 
-        The wanted one comes first, then others that are ever further from it.
+        The wanted one comes first, then others that are less and less similar to it.
         """
         n, width = elsewhere.shape
         row = np.repeat(np.arange(n), width)
@@ -100,7 +100,7 @@ class Demand:
         return candidates.reshape(n, width), weights
 
     def _relevance(self, slots: IntArray, mentioned: BoolArray, candidates: IntArray, cells: IntArray) -> DoubleArray:
-        """(n, candidates) weights: 1 where all that is mentioned agrees."""
+        """Return the (n, candidates) weights: 1 if all mentioned columns agree."""
         n, width = candidates.shape
         wanted, found = self._catalogue.facets(slots), self._catalogue.facets(candidates.ravel(), cells.ravel())
         weights = np.ones((n, width))
@@ -115,16 +115,16 @@ def _column(facets: Facets, column: int) -> IntArray:
 
 
 def _mention(wanted: Facets, level: IntArray, rng: np.random.Generator) -> BoolArray:
-    """(n, VALUES + N_ATTRIBUTES): what each query says."""
+    """Draw the columns that each query mentions, (n, VALUES + N_ATTRIBUTES)."""
     mentioned: BoolArray = rng.random((len(level), VALUES + N_ATTRIBUTES)) < _MENTION[level]
     mentioned[:, VALUES:] &= wanted.values >= 0
-    mentioned[:, MODEL] &= mentioned[:, SERIES]  # a number alone says nothing
+    mentioned[:, MODEL] &= mentioned[:, SERIES]  # a number alone means nothing
     mentioned[:, TYPE] |= ~(mentioned[:, BRAND] & mentioned[:, SERIES])
     return mentioned
 
 
 def _buy(candidates: IntArray, weights: DoubleArray, extra: IntArray, drawn: DoubleArray) -> IntArray:
-    """(n, _MOST_EXTRA): more purchases of the same query, so many as `extra` says, by weight; -1 beyond."""
+    """Draw `extra` more purchases of each query by weight, (n, _MOST_EXTRA), padded with -1."""
     reached = np.cumsum(weights, axis=1)  # (n, candidates)
     row, place = np.nonzero(np.arange(_MOST_EXTRA) < extra[:, None])
     aims = drawn[row, place] * reached[row, -1]
@@ -135,6 +135,6 @@ def _buy(candidates: IntArray, weights: DoubleArray, extra: IntArray, drawn: Dou
 
 
 def _look(candidates: IntArray, weights: DoubleArray, rng: np.random.Generator) -> IntArray:
-    """The candidates in the order in which users look at them: relevant ones first, by chance."""
+    """Return the candidates in the random order in which users see them, relevant ones first."""
     order = np.argsort(-np.log1p(-rng.random(weights.shape)) / weights, axis=1, kind="stable")
     return np.take_along_axis(candidates, order, axis=1)

@@ -115,17 +115,17 @@ pet bed|animal bed|pet cushion|sleeping basket: colour, length; animal, fabric
 
 
 class ProductType(NamedTuple):
-    """A kind of product: its name in titles, users' names for it, and its attributes."""
+    """A type of product: its name in titles, users' names for it, and its attributes."""
 
     department: str
     names: tuple[str, ...]  # the title's name first
-    variant_attributes: tuple[str, ...]  # two: in these the siblings of one line differ
-    line_attributes: tuple[str, ...]  # one or two: in these siblings are equal
+    variant_attributes: tuple[str, ...]  # two, in which the siblings of a line differ
+    line_attributes: tuple[str, ...]  # one or two, which siblings share
 
 
 @cache
 def product_types() -> tuple[ProductType, ...]:
-    """Every type of product, department by department."""
+    """Return all types of products, by department."""
     types: list[ProductType] = []
     department = ""
     for line in _TYPES.strip().splitlines():

@@ -1,7 +1,7 @@
-"""How many products each type and brand has: a few thousand cells that stand for any number of products.
+"""The number of products of each type and brand: a few thousand cells describe any number of products.
 
-Products stand in slots: type by type, brand by brand within a type (a cell), line by line within a cell, and sibling by
-sibling within a line. So what a slot holds is computed, never stored, and 50 million products cost no memory.
+Products are in slots, ordered by type, by brand within a type (a cell), by line within a cell, and by sibling within a
+line. So the product in a slot is computed and never stored, and 50 million products cost no memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xmach.synthetic.names import N_BRAND_NAMES
 from xmach.synthetic.randomness import key, stream
 from xmach.types import DoubleArray, IntArray
 
-_BRANDS_PER_ROOT = 0.6  # brands of a type = this times the root of its products: shops grow in brands and in lines
+_BRANDS_PER_ROOT = 0.6  # brands of a type = this times the square root of its products: both brands and lines grow
 
 
 class Layout(NamedTuple):
@@ -26,11 +26,11 @@ class Layout(NamedTuple):
     cell_type: IntArray  # (cells,)
     cell_brand: IntArray  # (cells,) brand numbers
     cell_first: IntArray  # (cells + 1,) the first slot of each cell
-    cell_demand: DoubleArray  # (cells + 1,) cumulated share of all purchases, from 0 to 1
+    cell_demand: DoubleArray  # (cells + 1,) cumulative share of all purchases, from 0 to 1
 
 
 def lay_out(n_products: int, seed: int) -> Layout:
-    """Share the products out among types and brands."""
+    """Distribute the products over types and brands."""
     types = product_types()
     rng = stream(seed, "layout")
     rank = np.argsort(rng.random(len(types)), kind="stable")
@@ -44,7 +44,7 @@ def lay_out(n_products: int, seed: int) -> Layout:
         n_brands = _n_brands(size)
         sizes.append(1 + _apportion(size - n_brands, _zipf(np.arange(n_brands), 0.7)))
         cell_types.append(np.full(n_brands, number))
-        # Types of a department draw on one pool, so that a brand sells several types.
+        # Types of a department share a pool, so that a brand sells several types.
         offset = key(seed, "brands of", number) % pool
         brands.append(departments.index(each.department) * pool + (offset + np.arange(n_brands)) % pool)
     cell_sizes = np.concatenate(sizes)
@@ -65,17 +65,17 @@ def _zipf(ranks: IntArray, exponent: float) -> DoubleArray:
 
 
 def _n_brands(size: int) -> int:
-    """Brands of a type with so many products."""
+    """Return the number of brands of a type with `size` products."""
     return min(size, max(1, round(_BRANDS_PER_ROOT * sqrt(size))))
 
 
 def _brand_pool(type_sizes: IntArray) -> int:
-    """Brands of a department: a little more than its largest type has."""
+    """Return the number of brands of a department: slightly more than its largest type has."""
     return max(1, round(1.5 * _n_brands(int(type_sizes.max()))))
 
 
 def _apportion(total: int, shares: DoubleArray) -> IntArray:
-    """Whole numbers in proportion to the shares that sum to the total; the largest remainders are rounded up."""
+    """Return whole numbers in proportion to the shares, with sum `total`; the largest remainders are rounded up."""
     if len(shares) == 0:
         return np.zeros(0, dtype=np.int64)
     exact = total * shares / shares.sum()

@@ -1,4 +1,4 @@
-"""Invented brand names that can be pronounced, and the words that series of products are called by."""
+"""Invented, pronounceable brand names, and the names of product series."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ meteor vector matrix cipher pixel sonic tempo rhythm melody
 
 @cache
 def series_names() -> tuple[str, ...]:
-    """The words that series of products are called by."""
+    """Return the names of product series."""
     return tuple(_SERIES.split())
 
 
@@ -67,12 +67,12 @@ def _shuffle() -> Shuffle:
 
 
 def brand_digits(numbers: IntArray) -> IntArray:
-    """Numbers whose digits, the lowest first, choose the parts of brands' names; every brand has another one."""
+    """Return a different number for each brand, whose digits, lowest first, choose the parts of its name."""
     return _shuffle().forward(numbers)
 
 
 def brand_names(numbers: IntArray) -> dict[int, str]:
-    """The names of brands, by their numbers 0..N_BRAND_NAMES-1."""
+    """Return the names of brands, by their numbers 0..N_BRAND_NAMES-1."""
     distinct = np.unique(numbers)
     names = [""] * len(distinct)
     rest = brand_digits(distinct)

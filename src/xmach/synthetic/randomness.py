@@ -1,4 +1,4 @@
-"""Named randomness: keys, streams, hashes of numbers and a shuffle that needs no table; the same on every platform."""
+"""Named randomness: keys, streams, hashes of numbers and a shuffle without a table; the same on every platform."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ROUNDS = 4
 
 
 def key(*names: int | str) -> int:
-    """A 64-bit number that belongs to these names."""
+    """Return the 64-bit key of these names."""
     return int.from_bytes(blake2b(repr(names).encode(), digest_size=8).digest(), "little")
 
 
 def stream(*names: int | str) -> np.random.Generator:
-    """A stream of random numbers that belongs to these names.
+    """Return the random stream of these names.
 
     Only `.random()` is drawn from it: NumPy may change its other distributions from version to version.
     """
@@ -29,7 +29,7 @@ def stream(*names: int | str) -> np.random.Generator:
 
 
 def mix(numbers: IntArray, by: int) -> HashArray:
-    """A 64-bit hash of each number (the finaliser of splitmix64), another one for every key."""
+    """Return a 64-bit hash of each number (the finaliser of splitmix64), different for every key."""
     z: HashArray = numbers.astype(np.uint64)
     z += np.uint64(by)
     z ^= z >> np.uint64(30)
@@ -41,20 +41,20 @@ def mix(numbers: IntArray, by: int) -> HashArray:
 
 
 def below(hashes: HashArray, bounds: IntArray | int, lane: int = 0) -> IntArray:
-    """A number in 0..bound-1 from the 16 bits of a lane (0 to 3) of each hash; bounds are at most a few hundred."""
+    """Return a number in 0..bound-1 from the 16 bits of a lane (0 to 3) of each hash; for small bounds."""
     bits = (hashes >> np.uint64(16 * lane)) & np.uint64(0xFFFF)
     result: IntArray = bits.astype(np.int64) % bounds
     return result
 
 
 def uniform(hashes: HashArray) -> DoubleArray:
-    """A number in [0, 1) from each hash."""
+    """Return a number in [0, 1) from each hash."""
     result: DoubleArray = (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return result
 
 
 class Shuffle:
-    """A one-to-one mapping of 0..size-1 onto itself without a table: a Feistel network, walked until inside."""
+    """A permutation of 0..size-1 without a table: a Feistel network, repeated until the result is in range."""
 
     def __init__(self, size: int, by: int) -> None:
         self._size = size
@@ -62,11 +62,11 @@ class Shuffle:
         self._keys = [key(by, turn) for turn in range(_ROUNDS)]
 
     def forward(self, numbers: IntArray) -> IntArray:
-        """Where each number goes."""
+        """Return the image of each number."""
         return self._walk(numbers, self._keys, inverse=False)
 
     def backward(self, numbers: IntArray) -> IntArray:
-        """Where each number comes from."""
+        """Return the preimage of each number."""
         return self._walk(numbers, self._keys[::-1], inverse=True)
 
     def _walk(self, numbers: IntArray, keys: list[int], inverse: bool) -> IntArray:

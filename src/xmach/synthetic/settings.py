@@ -1,4 +1,4 @@
-"""The settings of a shop, checked once."""
+"""The settings of a shop, validated once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from xmach.errors import ParameterError
 
 @dataclass(frozen=True)
 class ShopSettings:
-    """What can be changed about a shop besides its size and its seed."""
+    """The settings of a shop other than its size and its seed."""
 
-    queries_per_product: float = 3.0  # rows of the training period where no number is asked for; the paper has 1.4
-    test_queries: int = 20_000  # rows of the test period where no number is asked for; the paper's
-    seen_per_query: int = 12  # mean number of products clicked and not bought, in the test period; the paper's
+    queries_per_product: float = 3.0  # default size of the training period; the paper has 1.4
+    test_queries: int = 20_000  # default size of the test period; as in the paper
+    seen_per_query: int = 12  # mean number of products clicked and not bought, in the test period; as in the paper
     drift: float = 0.25  # share of the test period's purchases that follows another popularity
     typos: float = 0.12  # share of queries with a mistyped word
     chunk_rows: int = 65_536  # rows of a chunk: equal texts are merged within one, and memory grows with it

@@ -1,4 +1,4 @@
-"""The shop: products and queries by the chunk, the same for a seed on every platform, in bounded memory."""
+"""The shop: products and queries in chunks, the same for a seed on every platform, in bounded memory."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from xmach.synthetic.wording import Wording
 from xmach.types import IntArray, row_batches
 
 _EVENTS = 4096  # searches drawn at a time
-_FEW_NEW = _EVENTS // 10  # where a draw adds fewer new texts than these, the shop has no more to give
+_FEW_NEW = _EVENTS // 10  # if a draw adds fewer new texts, the shop has hardly any more
 _MOST_PRODUCTS = 10**9
 
 
 class Product(NamedTuple):
-    """A product as the shop knows it."""
+    """A product of the shop."""
 
     id: int
     title: str
@@ -34,7 +34,7 @@ class Product(NamedTuple):
     type: str
     department: str
     attributes: dict[str, str]
-    popularity: float  # share of the training period's purchases, late releases aside
+    popularity: float  # share of the training period's purchases, ignoring late releases
     released: float  # when it appears: 0 is the start of the training period, 1 its end
 
 
@@ -53,14 +53,14 @@ class Shop:
         self._shuffle = Shuffle(n_products, key(seed, "products"))  # slot -> product id, so that siblings are far apart
 
     def titles(self, start: int = 0, stop: int | None = None) -> list[str]:
-        """The titles of products start..stop-1; ask in chunks where there are many."""
+        """Return the titles of products start..stop-1; use chunks if there are many."""
         stop = self.n_products if stop is None else stop
         if not 0 <= start <= stop <= self.n_products:
             raise InputError(f"products {start} to {stop} are not within 0 to {self.n_products}")
         return self._catalogue.titles(self._slots(start, stop))
 
     def product(self, product: int) -> Product:
-        """All about one product."""
+        """Return a product by its id."""
         title = self.titles(product, product + 1)[0]
         slot = self._slots(product, product + 1)
         _, lines, places = self._catalogue.place(slot)
@@ -74,21 +74,21 @@ class Shop:
         )  # fmt: skip
 
     def queries(self, n_queries: int | None = None, period: Period = "train") -> Iterator[list[Query]]:
-        """The queries of a period, in chunks of `settings.chunk_rows`, in no order of time.
+        """Yield the queries of a period in chunks of `settings.chunk_rows`, not ordered by time.
 
-        Texts are unique within a chunk: equal ones are merged, their purchases and sessions added. Chunks do not know
-        of each other, so that the commonest broad queries come up again in the next one.
+        Texts are unique within a chunk: equal ones are merged, and their purchases and sessions added. Chunks are
+        independent, so the most common queries occur in several of them.
         """
         for block in self.blocks(n_queries, period):
             yield block.queries()
 
     def blocks(self, n_queries: int | None = None, period: Period = "train") -> Iterator[QueryBlock]:
-        """The same as arrays, which is faster."""
+        """Yield the same chunks as arrays, which is faster."""
         for number, size in self.chunks(n_queries, period):
             yield self.block(number, size, period)
 
     def chunks(self, n_queries: int | None = None, period: Period = "train") -> Iterator[tuple[int, int]]:
-        """The number and the size of each chunk of so many queries."""
+        """Yield the number and the size of each chunk."""
         _check_period(period)
         if n_queries is None:
             of_train = round(self.n_products * self.settings.queries_per_product)
@@ -99,7 +99,7 @@ class Shop:
             yield start // self.settings.chunk_rows, stop - start
 
     def block(self, number: int, size: int, period: Period = "train") -> QueryBlock:
-        """One chunk as arrays, whichever process asks: searches are drawn until there are enough different texts."""
+        """Return one chunk as arrays, the same in every process; draws until there are enough distinct texts."""
         _check_period(period)
         if size < 1:
             raise ParameterError(f"size must be at least 1, got {size}")
@@ -115,7 +115,7 @@ class Shop:
             if len(groups) < min(size, before + _FEW_NEW):
                 raise ParameterError(
                     f"a shop of {self.n_products} products has hardly more than {len(groups)} different queries; "
-                    f"ask for fewer than {size} at a time, or for more products"
+                    f"use chunks of fewer than {size}, or more products"
                 )
         return add_up(groups.first(size), Searches(*[np.concatenate(column) for column in zip(*drawn, strict=True)]))
 
@@ -123,7 +123,7 @@ class Shop:
         return self._shuffle.backward(np.arange(start, stop, dtype=np.int64))
 
     def _ids(self, slots: IntArray) -> IntArray:
-        """The product in each slot, -1 where there is none."""
+        """Return the product in each slot; -1 stays -1."""
         products = slots.copy()
         products[slots >= 0] = self._shuffle.forward(slots[slots >= 0])
         return products

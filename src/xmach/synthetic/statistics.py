@@ -1,4 +1,4 @@
-"""What a shop's queries look like in numbers, beside those of the paper."""
+"""Statistics of a shop's queries, beside those of the paper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xmach.synthetic.tally import ProductTally, TextTally, words
 
 @dataclass(frozen=True)
 class ShopStatistics:
-    """The figures that the paper gives of its search set (section 4.2), and a few more; nan where there is none."""
+    """The figures that the paper gives for its search data (section 4.2), and a few more; nan if unknown."""
 
     queries: int
     different_texts: float  # of the queries; equal ones are merged within a chunk only
@@ -33,14 +33,14 @@ class ShopStatistics:
 
     @classmethod
     def of(cls, blocks: Iterable[QueryBlock], n_products: int) -> ShopStatistics:
-        """Count blocks of queries, one at a time in memory."""
+        """Count blocks of queries, with one in memory at a time."""
         tally = ShopTally(n_products)
         for block in blocks:
             tally.add(block)
         return tally.statistics()
 
     def table(self, period: Period = "train") -> str:
-        """The figures as lines of text, with the paper's of that period beside them where it gives them."""
+        """Format the figures as lines of text, beside those of the paper for that period."""
         lines = [f"{'':<28}{'this shop':>14}{'the paper':>14}"]
         for each in fields(self):
             ours, theirs = getattr(self, each.name), getattr(_PAPER[period], each.name)
@@ -49,12 +49,12 @@ class ShopStatistics:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, float]:
-        """The figures that there are, by name."""
+        """Return the known figures by name."""
         return {name: value for name, value in asdict(self).items() if not isnan(value)}
 
 
 class ShopTally:
-    """Adds up blocks; its memory grows neither with the queries nor, but for a bit each, with the products."""
+    """Counts blocks of queries, in memory that grows only by one bit per product."""
 
     def __init__(self, n_products: int, before: ShopTally | None = None) -> None:
         self._n_products = n_products
@@ -76,7 +76,7 @@ class ShopTally:
             self._known += (told, known, self._before._products.knows(block.products).sum())
 
     def statistics(self) -> ShopStatistics:
-        """What was counted so far."""
+        """Return the statistics of the blocks so far."""
         queries, pairs, purchases, sessions, seen, words = self._totals.tolist()
         told, known, old = self._known.tolist()
         rows, different = max(queries, 1), self._products.different()

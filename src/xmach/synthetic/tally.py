@@ -1,4 +1,4 @@
-"""Counting queries as they are made, in memory that does not grow with their number."""
+"""Counts queries in memory that does not grow with their number."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SPACE = ord(" ")
 
 
 class ProductTally:
-    """Which products were bought, a bit each, and how often those of a sample were.
+    """Which products were bought, one bit each, and the purchases of a sample of products.
 
-    Ids are shuffled, so that the first of them are a sample like any other; of up to a million products it is all.
+    Ids are shuffled, so the first million are a random sample; with fewer products it is all of them.
     """
 
     def __init__(self, n_products: int) -> None:
@@ -30,21 +30,21 @@ class ProductTally:
         np.add.at(self._counts, products[sampled], purchases[sampled])
 
     def knows(self, products: IntArray) -> IntArray:
-        """1 for each product that was bought, otherwise 0."""
+        """Return 1 for each product that was bought, otherwise 0."""
         known: IntArray = self._bits[products >> 3].astype(np.int64) >> (products & 7) & 1
         return known
 
     def different(self) -> int:
-        """How many products were bought."""
+        """Return the number of products that were bought."""
         return int(_ONES[self._bits].sum(dtype=np.int64))
 
     def top_share(self, of_all: float = 0.01) -> float:
-        """What the most bought hundredth of the products has of all purchases."""
+        """Return the share of all purchases of the most bought 1 % of the products."""
         return _top_share(self._counts, of_all)
 
 
 class TextTally:
-    """A sample of the different texts, those with the lowest hashes, with the sessions of each."""
+    """A sample of the distinct texts, those with the lowest hashes, with the sessions of each."""
 
     def __init__(self) -> None:
         self._hashes = np.empty(0, np.uint64)  # ascending
@@ -52,7 +52,7 @@ class TextTally:
         self._bar = np.uint64(2**64 - 1)  # no hash above it is kept
 
     def add(self, hashes: AnyArray, sessions: IntArray) -> None:
-        """Count texts; whatever is among the lowest in the end has been so from its first sight on."""
+        """Count texts. A hash among the lowest at the end was among them all along, so its count is complete."""
         low = hashes <= self._bar
         every = np.concatenate([self._hashes, hashes[low]])
         self._hashes, which = np.unique(every, return_inverse=True)
@@ -62,23 +62,23 @@ class TextTally:
         self._hashes, self._sessions = self._hashes[:_TEXTS], summed[:_TEXTS].astype(np.int64)
 
     def different(self) -> int:
-        """How many different texts there were: exact up to 65,536, then within about 0.4 %."""
+        """Return the number of distinct texts: exact up to 65,536, then within about 0.4 %."""
         if self._bar == 2**64 - 1:
             return len(self._hashes)
         return round((_TEXTS - 1) * 2.0**64 / float(self._bar))
 
     def known(self, hashes: AnyArray) -> tuple[int, int]:
-        """Of these texts, how many can be told and how many of them were here before."""
+        """Return how many of these texts fall in the sample's range, and how many of those are in the sample."""
         low = hashes[hashes <= self._bar]
         return len(low), int(np.isin(low, self._hashes).sum())
 
     def top_share(self, of_all: float = 0.01) -> float:
-        """What the commonest hundredth of the texts has of all sessions."""
+        """Return the share of all sessions of the most common 1 % of the texts."""
         return _top_share(self._sessions, of_all)
 
 
 def words(block: QueryBlock) -> int:
-    """The words of all texts together."""
+    """Return the number of words in all texts."""
     return int((block.text_data == _SPACE).sum()) + block.n_queries
 
 

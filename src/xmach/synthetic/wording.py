@@ -21,7 +21,7 @@ KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
 class Forms(NamedTuple):
-    """What a vocabulary is made of: every form of every thing."""
+    """All forms of all names and values, of which a vocabulary is built."""
 
     names: Sequence[Sequence[str]]  # of each type
     other_number: dict[str, str]  # of each name
@@ -32,20 +32,20 @@ class Forms(NamedTuple):
 
 
 class Wording:
-    """Words searches as users do."""
+    """Writes searches in the words of users."""
 
     def __init__(self, typos: float) -> None:
         self._typos = typos
 
     def texts(self, facets: Facets, mentioned: BoolArray, rng: np.random.Generator) -> tuple[AnyArray, IntArray]:
-        """The bytes (ASCII) of one query text after the other, and where each ends."""
+        """Return the bytes (ASCII) of all query texts, concatenated, and where each ends."""
         wanted = Wanted(facets.type, brand_digits(facets.brand), facets.series, facets.model, facets.values)
         return word_texts(vocabulary(), wanted, mentioned, rng.random((len(mentioned), N_CHANCES)), self._typos)
 
 
 @cache
 def forms() -> Forms:
-    """Every form of every thing that a query may mention."""
+    """Return all forms of everything that a query may mention."""
     names = [each.names for each in product_types()]
     other_number = {name: _other_number(name) for name in chain.from_iterable(names)}
     values = [[form.lower() for form in each] for each in attribute_values()]
@@ -54,7 +54,7 @@ def forms() -> Forms:
 
 @cache
 def vocabulary() -> Vocabulary:
-    """The same as bytes, as the kernel reads them."""
+    """Return the forms as bytes for the kernel."""
     every = forms()
     names = list(chain.from_iterable(every.names))
     others = [every.other_number[name] for name in names]
@@ -82,7 +82,7 @@ def vocabulary() -> Vocabulary:
 
 
 def neighbours() -> AnyArray:
-    """The key to the left of each letter; of the first of a row, to the right."""
+    """Return the key to the left of each letter; for the first of a row, the key to the right."""
     result = np.zeros(256, np.uint8)
     for keys in KEYBOARD:
         for place, letter in enumerate(keys):
@@ -91,7 +91,7 @@ def neighbours() -> AnyArray:
 
 
 def _other_number(name: str) -> str:
-    """The plural of a singular name, the singular of a plural one."""
+    """Return the plural of a singular name, or the singular of a plural one."""
     if name.endswith(("sses", "ches", "shes", "xes")):
         return name[:-2]
     if name.endswith("s") and not name.endswith("ss"):

@@ -20,11 +20,13 @@ from xmach._kernels.text.words import (
     B,
     C,
     W,
-    copy_gram,
+    character_before,
+    copy_trigram,
     copy_words,
     keep_last_word,
     most_tokens,
     width_of,
+    word_end,
 )
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
@@ -109,9 +111,7 @@ def _hash_words(
     """Keys of the words and of each with the one before; how many keys there are, and where the last word begins."""
     previous = ZERO + (begin > 1)  # the word that was kept; 0 is none
     while begin < n:
-        end = begin + 1
-        while line[end] != SPACE:
-            end += 1
+        end = word_end(line, begin)
         if wanted.words:
             keys[at] = base | np.uint64(murmur3_tagged(W, line, begin, end) % wanted.modulus)
             at += 1
@@ -141,15 +141,11 @@ def _hash_trigrams(
 ) -> tuple[int, int]:
     """The same where letters have several bytes; also where the next letter is."""
     gram = np.empty(12 + SLACK, np.uint8)
-    before = begin - 1
-    while line[before] & 0xC0 == 0x80:
-        before -= 1
-    j = begin
+    before, j = character_before(line, begin), begin
     while j < end:
         after = j + width_of(line[j])
         if line[j] != SPACE:
-            size = after + width_of(line[after]) - before
-            copy_gram(line, before, size, gram)
+            size = copy_trigram(line, before, after, gram)
             keys[at] = base | np.uint64(murmur3_tagged(C, gram, ZERO, size) % modulus)
             at += 1
         before, j = j, after

@@ -15,9 +15,11 @@ from xmach._kernels._compile import kernel
 from xmach._kernels.text.hashing import KEYS
 from xmach._kernels.text.murmur import murmur3_number
 from xmach._kernels.text.tally import ZERO, Counted, tally
+from xmach._kernels.text.tokens import KIND_SHIFT
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
 _LOW, _HALF, _ONE = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(1)
+_KIND = np.uint64(KIND_SHIFT)
 
 
 class Slots(NamedTuple):
@@ -99,3 +101,40 @@ def _column(key: Any, slots: Slots) -> Any:
         return _LOW
     slot = slots.first_unknown + np.uint32(key & _LOW) % slots.unknown
     return np.uint64(murmur3_number(np.uint32(slot)) % slots.modulus)
+
+
+@kernel
+def count_keys(
+    keys: AnyArray, start: int, kind: int, known: AnyArray, counts: IntArray, used: int, most: int
+) -> tuple[int, int]:
+    """Count keys of a kind from `start` on, until one would be the `most` + 1st of the table, which has `used`.
+
+    Where it stopped, and how many the table has then. `known` and `counts` have a power of two of places, more than
+    `most`; a place is free where the count is 0.
+    """
+    mask = np.uint64(len(counts) - 1)
+    for i in range(start, len(keys)):
+        key = keys[i]
+        if key >> _KIND != np.uint64(kind):
+            continue
+        place = key & mask
+        while counts[place] and known[place] != key:
+            place = (place + _ONE) & mask
+        if counts[place] == 0:
+            if used >= most:
+                return i, used
+            known[place] = key
+            used += 1
+        counts[place] += 1
+    return len(keys), used
+
+
+@kernel
+def insert_keys(keys: AnyArray, times: IntArray, known: AnyArray, counts: IntArray) -> None:
+    """Put distinct keys with their counts into a table that has none of them, and room."""
+    mask = np.uint64(len(counts) - 1)
+    for i in range(len(keys)):
+        place = keys[i] & mask
+        while counts[place]:
+            place = (place + _ONE) & mask
+        known[place], counts[place] = keys[i], times[i]

@@ -13,7 +13,20 @@ import numpy as np
 from xmach._kernels._compile import kernel
 from xmach._kernels.text.murmur import SLACK, murmur3_pair, murmur3_trigram_pair
 from xmach._kernels.text.tally import ZERO
-from xmach._kernels.text.words import HASH, SPACE, B, C, W, copy_gram, copy_words, keep_last_word, most_tokens, width_of
+from xmach._kernels.text.words import (
+    HASH,
+    SPACE,
+    B,
+    C,
+    W,
+    character_before,
+    copy_trigram,
+    copy_words,
+    keep_last_word,
+    most_tokens,
+    width_of,
+    word_end,
+)
 from xmach.types import AnyArray, IntArray
 
 WORDS, BIGRAMS, TRIGRAMS = range(3)  # kinds of tokens
@@ -72,9 +85,7 @@ def _word_keys(line: AnyArray, begin: int, n: int, wanted: Kinds, keys: AnyArray
     """Keys of the words and of each with the one before; how many keys there are, and where the last word begins."""
     previous = ZERO + (begin > 1)  # the word that was kept; 0 is none
     while begin < n:
-        end = begin + 1
-        while line[end] != SPACE:
-            end += 1
+        end = word_end(line, begin)
         if wanted.words:
             keys[at] = murmur3_pair(W, line, begin, end) & _HASHED
             at += 1
@@ -100,15 +111,11 @@ def _ascii_trigram_keys(line: AnyArray, begin: int, end: int, keys: AnyArray, at
 def _trigram_keys(line: AnyArray, begin: int, end: int, keys: AnyArray, at: int) -> int:
     """The same where letters have several bytes."""
     gram = np.empty(12 + SLACK, np.uint8)
-    before = begin - 1
-    while line[before] & 0xC0 == 0x80:
-        before -= 1
-    j = begin
+    before, j = character_before(line, begin), begin
     while j < end:
         after = j + width_of(line[j])
         if line[j] != SPACE:
-            size = after + width_of(line[after]) - before
-            copy_gram(line, before, size, gram)
+            size = copy_trigram(line, before, after, gram)
             keys[at] = murmur3_pair(C, gram, ZERO, size) & _HASHED | _TRIGRAM
             at += 1
         before, j = j, after

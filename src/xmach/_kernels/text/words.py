@@ -84,8 +84,28 @@ def keep_last_word(line: AnyArray, last: int, n: int) -> int:
 
 
 @kernel
-def copy_gram(line: AnyArray, begin: int, size: int, gram: AnyArray) -> None:
-    """Three characters of a line, with the mark of a word's end for a blank."""
+def word_end(line: AnyArray, begin: int) -> int:
+    """Where the word ends that begins here."""
+    end = begin + 1
+    while line[end] != SPACE:
+        end += 1
+    return end
+
+
+@kernel
+def character_before(line: AnyArray, i: int) -> int:
+    """Where the character begins that ends here."""
+    i -= 1
+    while line[i] & 0xC0 == 0x80:
+        i -= 1
+    return i
+
+
+@kernel
+def copy_trigram(line: AnyArray, before: int, after: int, gram: AnyArray) -> int:
+    """Copy the characters from `before` to the one that begins at `after`, with HASH for a blank; their bytes."""
+    size = after + width_of(line[after]) - before
     for k in range(size):
-        byte = line[begin + k]
+        byte = line[before + k]
         gram[k] = byte if byte != SPACE else HASH
+    return size

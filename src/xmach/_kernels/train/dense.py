@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from xmach._kernels._compile import kernel
 from xmach._kernels.llvm import adam_lines
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
+
+
+class AdamRates(NamedTuple):
+    """The scalars of an Adam step."""
+
+    rate: np.float32  # includes the bias correction of the step
+    beta1: np.float32
+    beta2: np.float32
+    epsilon: np.float32
+    decay: np.float32  # multiplies the weights
+
+
+class TargetBatch(NamedTuple):
+    """The targets of n rows: row i has buckets[offsets[i]:offsets[i+1]], distinct, with masses that sum to 1."""
+
+    offsets: IntArray  # (n + 1,)
+    buckets: Int32Array
+    masses: FloatArray
 
 
 @kernel
@@ -16,15 +36,12 @@ def adam_ahead(
     gradient: FloatArray,
     first: FloatArray,
     second: FloatArray,
-    rate: np.float32,
-    beta1: np.float32,
-    beta2: np.float32,
-    epsilon: np.float32,
-    decay: np.float32,
+    rates: AdamRates,
     soon: tuple[FloatArray, ...],
 ) -> None:
-    """`adam_row` with scale * gradient; meanwhile asks for rows that will be needed soon."""
+    """Take the step of `adam_row` with scale * gradient, and prefetch the rows that are needed soon."""
     one = np.float32(1.0)
+    rate, beta1, beta2, epsilon, decay = rates
     done = adam_lines(weights, scale, gradient, first, second, rate, beta1, beta2, epsilon, decay, soon)
     for i in range(done, len(weights)):
         g = scale * gradient[i]
@@ -41,15 +58,11 @@ def adam_row(
     gradient: FloatArray,
     first: FloatArray,
     second: FloatArray,
-    rate: np.float32,
-    beta1: np.float32,
-    beta2: np.float32,
-    epsilon: np.float32,
-    decay: np.float32,
+    rates: AdamRates,
 ) -> None:
-    """One Adam step in place over 1-D arrays; `rate` carries the bias correction, `decay` multiplies the weights."""
+    """Take one Adam step in place, over 1-D arrays."""
     one = np.float32(1.0)
-    adam_ahead(weights, one, gradient, first, second, rate, beta1, beta2, epsilon, decay, ())
+    adam_ahead(weights, one, gradient, first, second, rates, ())
 
 
 @kernel
@@ -59,15 +72,11 @@ def adam(
     places: IntArray,
     first: FloatArray,
     second: FloatArray,
-    rate: np.float32,
-    beta1: np.float32,
-    beta2: np.float32,
-    epsilon: np.float32,
-    decay: np.float32,
+    rates: AdamRates,
 ) -> None:
-    """`adam_row` over 2-D arrays; the gradient of row i is gradient[places[i]]."""
+    """Take the step of `adam_row` over 2-D arrays; the gradient of row i is gradient[places[i]]."""
     for i in range(len(weights)):
-        adam_row(weights[i], gradient[places[i]], first[i], second[i], rate, beta1, beta2, epsilon, decay)
+        adam_row(weights[i], gradient[places[i]], first[i], second[i], rates)
 
 
 @kernel
@@ -81,15 +90,13 @@ def bucket_targets(
     b: int,
     prime: int,
     n_buckets: int,
-    offsets: IntArray,
-    buckets: Int32Array,
-    masses: FloatArray,
+    targets: TargetBatch,
 ) -> None:
-    """The bucket targets of a batch, from the `table` (K,), or where that is empty from ((a x + b) mod p) mod B.
+    """Fill the bucket targets of a batch from the `table` (K,), or, if it is empty, from ((a x + b) mod p) mod B.
 
-    Target t of batch row i (offsets[i] <= t < offsets[i+1]) is bucket `buckets[t]` with the share `masses[t]` of the
-    row's label values; buckets are distinct within a row, and the masses of a row with labels sum to 1.
+    The mass of a bucket is its share of the row's label values.
     """
+    offsets, buckets, masses = targets
     place = 0
     offsets[0] = 0
     # unsigned throughout: a x + b needs all 64 bits, and Numba makes uint64 with int64 a float
@@ -118,14 +125,13 @@ def bucket_targets(
 
 
 @kernel
-def bce_gradient(
-    probabilities: FloatArray, offsets: IntArray, buckets: Int32Array, masses: FloatArray, weights: FloatArray
-) -> float:
+def bce_gradient(probabilities: FloatArray, targets: TargetBatch, weights: FloatArray) -> float:
     """Turn sigmoid probabilities (n, B) into d loss / d logits in place; returns the summed weighted cross-entropy.
 
     A bucket's target is the OR of its labels, so masses do not matter. The sum of log(1 - p) over B buckets is taken
     as the log of running products: a logarithm for each would cost more than the gradient.
     """
+    offsets, buckets, _ = targets
     loss = 0.0
     one, tiny = np.float32(1.0), 1e-30
     for i in range(len(weights)):

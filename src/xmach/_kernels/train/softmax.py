@@ -9,6 +9,7 @@ import numpy as np
 
 from xmach._kernels._compile import kernel
 from xmach._kernels.llvm import LINE, power_lines, top_lines
+from xmach._kernels.train.dense import TargetBatch
 from xmach.types import FloatArray, Int32Array, IntArray
 
 LANES = 64  # sampling runs in so many lanes: without fastmath LLVM may not reorder one sum into a vector
@@ -44,19 +45,14 @@ def softmax(logits: FloatArray) -> None:
 
 @kernel
 def softmax_loss(
-    logits: FloatArray,
-    bias: FloatArray,
-    offsets: IntArray,
-    buckets: Int32Array,
-    masses: FloatArray,
-    weights: FloatArray,
-    bias_gradient: FloatArray,
+    logits: FloatArray, bias: FloatArray, targets: TargetBatch, weights: FloatArray, bias_gradient: FloatArray
 ) -> float:
     """Turn logits (n, B), still without their bias, into the gradient of the mean loss in place; returns the sum.
 
     The loss is the weighted cross-entropy with the targets' masses. A row without labels has no target: its gradient
     is zero. `bias_gradient` (B,) becomes the sum of the rows.
     """
+    offsets, buckets, masses = targets
     n, loss = len(weights), 0.0
     bias_gradient[:] = 0.0
     for i in range(n):
@@ -82,9 +78,7 @@ def softmax_loss(
 def softmax_sampled(
     logits: FloatArray,
     bias: FloatArray,
-    offsets: IntArray,
-    buckets: Int32Array,
-    masses: FloatArray,
+    targets: TargetBatch,
     weights: FloatArray,
     below: np.float32,
     draws: FloatArray,
@@ -100,6 +94,7 @@ def softmax_sampled(
     probabilities from `below` up are kept as they are. A row has at most 1 / below + LANES entries beside its targets.
     `logits` are overwritten.
     """
+    offsets, buckets, masses = targets
     n, loss, place = len(weights), 0.0, 0
     lanes = np.empty(LANES, np.float32)
     indptr[0] = 0

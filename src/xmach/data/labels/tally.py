@@ -1,4 +1,4 @@
-"""How often each number occurs, in memory that grows with the numbers seen and not with their size."""
+"""Counts of whole numbers, in memory that grows with the distinct numbers seen and not with their size."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Tally:
         self._n_waiting = 0
 
     def add(self, numbers: IntArray) -> None:
-        """Count some more."""
+        """Count more numbers."""
         part = np.unique(numbers, return_counts=True)
         self._waiting.append((part[0], part[1]))
         self._n_waiting += len(part[0])
-        if self._n_waiting > len(self._numbers) + (1 << 16):  # merging in proportion to what is there costs n log n
+        if self._n_waiting > len(self._numbers) + (1 << 16):  # merging this rarely costs n log n in all
             self._merge()
 
     def result(self) -> tuple[IntArray, IntArray]:
-        """The distinct numbers, ascending, and how often each was seen."""
+        """Return the distinct numbers, ascending, and the count of each."""
         self._merge()
         return self._numbers, self._counts
 

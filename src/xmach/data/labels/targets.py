@@ -1,4 +1,4 @@
-"""Targets that users hold (classes, indicator matrices, lists of labels), made into sparse label rows."""
+"""User targets (classes, indicator matrices, lists of labels) to sparse label rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Targets(NamedTuple):
     """Labels of n rows as ids into `classes`."""
 
     labels: SparseRows  # (n, K)
-    classes: AnyArray  # (K,) names; for a matrix without names, the column numbers
-    form: Literal["classes", "dense", "sparse", "lists"]  # what was given, and what `predict` gives back
+    classes: AnyArray  # (K,) names; for a matrix without column names, the column numbers
+    form: Literal["classes", "dense", "sparse", "lists"]  # the form of y, which `predict` returns as well
 
     @property
     def multilabel(self) -> bool:
@@ -29,11 +29,11 @@ class Targets(NamedTuple):
 
 
 def encode_targets(y: Any, classes: AnyArray | None = None) -> Targets:
-    """Label rows from y; with `classes` given, ids follow those, and labels beyond them get ids beyond."""
+    """Convert y to label rows. If `classes` are given, ids follow them, and other labels get ids after them."""
     if y is None:
         raise InputError("training requires y to be passed, but the target y is None")
     if np.ma.is_masked(y):
-        raise InputError("y has masked values, and what is under the mask would count; leave those rows out")
+        raise InputError("y has masked values, whose hidden values would be used; drop those rows")
     if sp.issparse(y):
         return _from_matrix(y, "sparse", classes)
     if not hasattr(y, "__array__"):  # no array, Series or DataFrame
@@ -56,7 +56,7 @@ _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 
 
 def _is_indicator(rows: Sequence[Any]) -> bool:
-    """Whether lists are the rows of a 0/1 matrix, as scikit-learn would read them: one length above 1, all 0 or 1."""
+    """Return whether lists are the rows of a 0/1 matrix, as scikit-learn reads them: one length above 1, all 0 or 1."""
     lengths = {len(row) for row in rows}
     if len(lengths) != 1 or lengths.pop() < 2 or any(isinstance(row, set | frozenset) for row in rows):
         return False
@@ -72,9 +72,9 @@ def _from_classes(y: Any, classes: AnyArray | None) -> Targets:
     if len(vector) == 0:
         raise InputError("y is empty: Found array with 0 sample(s)")
     if vector.dtype.kind == "U" and not hasattr(y, "__array__"):
-        _refuse_mixed(y)
+        _check_not_mixed(y)
     if vector.dtype == object:
-        _refuse_missing(vector)
+        _check_not_missing(vector)
     try:
         check_classification_targets(vector)
         found, ids = np.unique(vector, return_inverse=True)
@@ -90,23 +90,23 @@ def _from_classes(y: Any, classes: AnyArray | None) -> Targets:
     return Targets(_label_rows(np.arange(len(ids) + 1), ids, len(found)), found, "classes")
 
 
-_MIXED = "y mixes types that cannot be ordered, such as text and numbers, or lacks values; make them all one type"
+_MIXED = "y mixes types that cannot be sorted, such as text and numbers, or has missing values; use one type"
 
 
-def _refuse_mixed(labels: Iterable[Any]) -> None:
-    """NumPy would make text of numbers that come with text: '1' of 1, 'nan' of NaN."""
+def _check_not_mixed(labels: Iterable[Any]) -> None:
+    """Raise InputError for numbers mixed with text: NumPy would turn 1 into '1' and NaN into 'nan'."""
     if not all(isinstance(label, str) for label in labels):
         raise InputError(_MIXED)
 
 
-def _refuse_missing(vector: AnyArray) -> None:
+def _check_not_missing(vector: AnyArray) -> None:
     for row, label in enumerate(vector):
         try:
             missing = label is None or (not isinstance(label, _COLLECTIONS) and bool(label != label))
         except TypeError:  # pandas' NA neither equals itself nor differs
             missing = True
         if missing:
-            raise InputError(f"y lacks a class in row {row} ({label}); leave the row out, or give it a class")
+            raise InputError(f"y has no class in row {row} ({label}); drop the row, or give it a class")
 
 
 def _label_rows(indptr: IntArray, ids: IntArray, n_labels: int) -> SparseRows:
@@ -117,7 +117,7 @@ def _label_rows(indptr: IntArray, ids: IntArray, n_labels: int) -> SparseRows:
 def _from_matrix(y: Any, form: Literal["dense", "sparse"], classes: AnyArray | None, names: Any = None) -> Targets:
     if classes is not None and y.shape[1] != len(classes):
         raise InputError(f"y has {y.shape[1]} columns, but there are {len(classes)} labels")
-    if form == "dense" and y.dtype.kind in "OUS":  # numbers as objects, or text, which is refused
+    if form == "dense" and y.dtype.kind in "OUS":  # objects may be numbers; text is rejected
         y = as_rows(y, name="y as a matrix")
     rows = as_rows(sp.csr_array(y) if form == "dense" else y, name="y")
     assert isinstance(rows, SparseRows)
@@ -128,7 +128,7 @@ def _from_matrix(y: Any, form: Literal["dense", "sparse"], classes: AnyArray | N
             f"y must be 0/1 (or counts) in an indicator matrix, got {rows.values[place]:g} at row {row}, "
             f"column {int(rows.indices[place])}"
         )
-    stored = rows.values > 0  # a stored zero is no label
+    stored = rows.values > 0  # a stored zero is not a label
     kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(stored)])[rows.indptr]
     labels = SparseRows(kept, rows.indices[stored], rows.values[stored], rows.n_columns)
     return Targets(labels, np.arange(rows.n_columns) if names is None else np.asarray(names), form)
@@ -146,7 +146,7 @@ def _from_lists(y: Any, classes: AnyArray | None) -> Targets:
     try:
         array = np.asarray(flat, dtype=object if not flat else None)
         if array.dtype.kind == "U":
-            _refuse_mixed(flat)
+            _check_not_mixed(flat)
         found, ids = np.unique(array, return_inverse=True)
     except TypeError:
         raise InputError(_MIXED) from None
@@ -156,12 +156,12 @@ def _from_lists(y: Any, classes: AnyArray | None) -> Targets:
         ids, found = _ids_among(classes, found)[ids], classes
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     row_of = np.repeat(np.arange(len(lengths)), lengths)
-    order = np.lexsort((ids, row_of))  # ids rise within a row
+    order = np.lexsort((ids, row_of))  # ids ascend within a row
     return Targets(_label_rows(indptr, ids[order], len(found)), found, "lists")
 
 
 def _ids_among(classes: AnyArray, found: AnyArray) -> IntArray:
-    """The place of each found label among the classes; labels that the model does not know get ids beyond them all.
+    """Return the position of each label in the classes; labels unknown to the model get ids after the classes.
 
     Such a label counts as true and can never be predicted.
     """

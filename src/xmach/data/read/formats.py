@@ -1,4 +1,4 @@
-"""The formats by name, and telling them apart."""
+"""The formats by name, and their detection."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from pathlib import Path
 from typing import Protocol
 
 from xmach.data.options import Columns, ReadOptions
-from xmach.data.read.lines import ProgressHandler, first_line, is_gzip, leading_lines
+from xmach.data.read.lines import first_line, is_gzip, leading_lines
 from xmach.data.read.rows import Batch, FaultHandler
 from xmach.data.read.sparse.split import looks_like_split
 from xmach.data.read.sparse.svmlight import is_only_labels, looks_like_svmlight
 from xmach.data.read.sparse.vw import looks_like_vw
 from xmach.data.read.sparse.xmc import looks_like_xmc
 from xmach.errors import DataFileError, ParameterError
-from xmach.types import Int32Array, IntArray
+from xmach.types import Int32Array, IntArray, OnProgress
 
 
 class Reader(Protocol):
-    """Reads one file: first all batches, then what can be said of the whole."""
+    """Reads one file. The properties are complete once all batches have been read."""
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
-        """The rows of the file; a fault is reported, and its row left out."""
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
+        """Yield the rows of the file; faults are reported, and their rows left out."""
 
     @property
     def columns(self) -> Columns | None:
-        """Which columns of a table were read as what; None where the file is no table."""
+        """The roles of the columns that were read; None if the file is not a table."""
 
     @property
     def n_features(self) -> int:
@@ -44,10 +44,10 @@ class Reader(Protocol):
         """K names, or None."""
 
     def label_ids(self, labels: IntArray) -> Int32Array:
-        """The ids, below K, of labels as batches have them."""
+        """Convert labels as they are in batches to ids below K."""
 
 
-# By name, because training workers open datasets and read no file: pyarrow's readers would cost each of them 30 MiB.
+# By name, imported on use: training workers read no files, and pyarrow's readers would cost each of them 30 MiB.
 READERS = {
     "xmc": "sparse.xmc.XmcReader",
     "svmlight": "sparse.svmlight.SvmlightReader",
@@ -60,7 +60,7 @@ READERS = {
     "parquet": "tables.parquet_reader.ParquetReader",
 }
 TABLES = tuple(name for name, where in READERS.items() if where.startswith("tables."))
-_MAGIC = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}  # what a file begins with; npz files are zip files
+_MAGIC = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}  # first bytes of a file; npz files are zip files
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -72,14 +72,14 @@ _SUFFIXES = {
 
 
 def open_reader(name: str, options: ReadOptions) -> Reader:
-    """The reader of a format."""
+    """Return a reader of a format."""
     module, _, reader = READERS[name].rpartition(".")
     made: Reader = getattr(import_module(f"xmach.data.read.{module}"), reader)(options)
     return made
 
 
 def guess_format(path: str | os.PathLike[str]) -> str:
-    """The format of a file, told by its first bytes, the end of its name, or its first line, in this order."""
+    """Detect the format of a file from its first bytes, its suffix or its first line, in this order."""
     source = Path(path)
     begin = _first_bytes(source, max(map(len, _MAGIC)))
     for magic, name in _MAGIC.items():
@@ -98,7 +98,7 @@ def guess_format(path: str | os.PathLike[str]) -> str:
         return "split"
     if looks_like_vw(content):
         return "vw"
-    if is_only_labels(content):  # a row without features: what do the rows after it look like?
+    if is_only_labels(content):  # a row without features fits several formats: use a later row
         content = next((other for other in leading_lines(source) if not is_only_labels(other)), content)
     if looks_like_svmlight(content):
         return "svmlight"
@@ -111,8 +111,8 @@ def guess_format(path: str | os.PathLike[str]) -> str:
 
 
 def _first_bytes(source: Path, n: int) -> bytes:
-    """What a file begins with, unpacked; nothing of a damaged gzip file, which is told as it is read."""
-    packed = is_gzip(source)  # a file that cannot be opened is told first
+    """Return the first n bytes, unpacked; none if the gzip stream is damaged, which is reported on reading."""
+    packed = is_gzip(source)  # raises if the file cannot be opened
     try:
         with gzip.open(source) if packed else source.open("rb") as file:
             return bytes(file.read(n))
@@ -121,13 +121,13 @@ def _first_bytes(source: Path, n: int) -> bytes:
 
 
 def resolve_format(path: str | os.PathLike[str], name: str) -> str:
-    """A format that was named, or the one that the file seems to be in."""
+    """Return the named format, or detect it if it is `auto`."""
     if name == "auto":
         name = guess_format(path)
     if name not in READERS:
         raise ParameterError(f"format must be one of auto, {_listed()}; got {name!r}")
     if name in _MAGIC.values() and is_gzip(Path(path)):
-        raise DataFileError(os.fspath(path), None, f"gzip'd, but {name} is compressed in itself: unzip the file first")
+        raise DataFileError(os.fspath(path), None, f"gzip'd, but {name} is already compressed: unzip the file first")
     return name
 
 

@@ -1,4 +1,4 @@
-"""Labels in a file of their own: which formats keep them apart, and what that file is usually called."""
+"""Labels in a separate file: which formats have one, and its usual name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ APART = ("split", "npz")
 
 
 def usual_label_file(path: str | os.PathLike[str]) -> Path | None:
-    """The file beside one of features that has the usual name for its labels, packed or not; None if there is none."""
+    """Return the label file of a feature file by its usual name, packed or not; None if there is none."""
     return next((candidate for candidate in _candidates(Path(path)) if candidate.is_file()), None)
 
 
 def with_label_file(options: ReadOptions, path: Path, format: str) -> ReadOptions:
-    """The options with the label file that the format needs: the one that was given, otherwise the usual one."""
+    """Add the label file to the options if the format needs one: the given one, or the one with the usual name."""
     if format not in APART:
         if options.label_file is not None:
             raise ParameterError(f"label_file is for the formats {' and '.join(APART)}; this one is {format}")
@@ -30,8 +30,8 @@ def with_label_file(options: ReadOptions, path: Path, format: str) -> ReadOption
     found = usual_label_file(path)
     if found is None:
         names = [candidate.name for candidate in _candidates(path)]
-        seen = f"there is no {names[0]} beside it" if names else "its name does not tell which"
-        message = f"the labels are in another file, and {seen}: say where they are (label_file, --label-file)"
+        seen = f"there is no {names[0]} beside it" if names else "its name does not say which"
+        message = f"the labels are in another file, and {seen}: pass it as label_file (--label-file)"
         raise DataFileError(path, None, message)
     return replace(options, label_file=found)
 

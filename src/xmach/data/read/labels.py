@@ -1,4 +1,4 @@
-"""How readers tell labels: by their ids, or by a table that gives ids once all labels are seen."""
+"""Labels in readers: ids as they are, or a table that assigns ids once all labels have been seen."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from xmach.types import Int32Array, IntArray
 
 
 class LabelTable(Protocol):
-    """The labels of a file: first those of the model, then the others."""
+    """The labels of a file: first those of the model, then new ones."""
 
     @property
     def n_labels(self) -> int:
-        """The model's labels and those it does not know."""
+        """The number of labels: the model's and new ones."""
 
     @property
     def names(self) -> Sequence[str] | None:
-        """All names by id; None if the model calls labels by their ids and no others were seen."""
+        """All names by id; None if the model's labels have no names and there are no new ones."""
 
     def ids(self, labels: IntArray) -> Int32Array:
-        """The ids of labels as batches have them."""
+        """Convert labels as they are in batches to ids."""
 
 
 class LabelsByTable:
-    """A reader whose labels get their ids when all batches are through."""
+    """A reader whose labels get their ids once all batches have been read."""
 
     _labels: LabelTable
 
     @property
     def n_labels(self) -> int:
-        """The model's labels and those it does not know."""
+        """The number of labels: the model's and new ones."""
         return self._labels.n_labels
 
     @property
     def label_names(self) -> Sequence[str] | None:
-        """The labels as text; None if the model calls them by their ids and no others were seen."""
+        """The labels as text; None if the model's labels have no names and there are no new ones."""
         return self._labels.names
 
     def label_ids(self, labels: IntArray) -> Int32Array:
-        """The ids of labels: those of the model's, then the others in their order."""
+        """Convert labels to ids: first the model's, then new labels in their order."""
         return self._labels.ids(labels)
 
 
 class LabelsById:
-    """A reader of a format in which labels are their ids."""
+    """A reader of a format in which labels are ids."""
 
-    columns = None  # no table
+    columns = None  # not a table
     _options: ReadOptions
 
     @property
@@ -59,12 +59,12 @@ class LabelsById:
         return self._options.label_names
 
     def label_ids(self, labels: IntArray) -> Int32Array:
-        """Labels are their ids."""
+        """Return the labels, which are ids."""
         return labels.astype(np.int32)
 
 
 def ids_by_name(seen: Iterable[str], names: Sequence[str]) -> IntArray:
-    """The ids that labels have among the model's names; -1 for new ones. A name of two ids is refused where seen."""
+    """Return the ids of labels in the model's names; -1 for new ones. Raise InputError if a name has two ids."""
     ids = {name: i for i, name in enumerate(names)}
     found = np.array([ids.get(label, -1) for label in seen], np.int64)
     if len(ids) < len(names):
@@ -73,6 +73,6 @@ def ids_by_name(seen: Iterable[str], names: Sequence[str]) -> IntArray:
             if int(last[first]) in wanted:
                 raise InputError(
                     f"the label {names[first]!r} of the file could be {first} or {int(last[first])}: two labels have "
-                    "that name; give label_names in which every name is there once"
+                    "that name; pass label_names without duplicates"
                 )
     return found

@@ -1,19 +1,18 @@
-"""Files as chunks of whole lines: gzip told by content, byte order mark dropped, memory bounded."""
+"""Files as chunks of whole lines: gzip detected from the content, byte order mark dropped, memory bounded."""
 
 from __future__ import annotations
 
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, NamedTuple, TypeAlias
+from typing import IO, NamedTuple
 
 from xmach.errors import DataFileError, DataFileMissing
-
-ProgressHandler: TypeAlias = Callable[[int, int], None]  # bytes done, bytes in all
+from xmach.types import OnProgress
 
 CHUNK_BYTES = 1 << 20  # small enough that a chunk and its arrays stay in the cache
 MAX_LINE_BYTES = 1 << 30
@@ -22,7 +21,7 @@ _GZIP = b"\x1f\x8b"
 
 
 class Chunk(NamedTuple):
-    """Whole lines, each ended by a newline, also the last one of a file that lacks it."""
+    """Whole lines, each ended by a newline; it is added to the last line of a file if missing."""
 
     first_line: int  # 1-based
     data: bytes
@@ -30,7 +29,7 @@ class Chunk(NamedTuple):
 
 @contextmanager
 def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """What the system says about a path, told as a DataFileError."""
+    """Convert an OSError about a path to a DataFileError."""
     try:
         yield
     except DataFileError:
@@ -44,7 +43,7 @@ def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def is_gzip(path: Path) -> bool:
-    """Whether a file's content is gzip'd, whatever its name."""
+    """Return whether a file's content is gzip'd, whatever its name."""
     with file_errors(path):
         if path.is_dir():
             raise DataFileError(path, None, "this is a folder, not a data file")
@@ -54,15 +53,15 @@ def is_gzip(path: Path) -> bool:
             return raw.read(2) == _GZIP
 
 
-def line_chunks(path: Path, progress: ProgressHandler | None = None, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
-    """The lines of a file, plain or gzip'd, about `size` bytes at a time."""
+def line_chunks(path: Path, on_progress: OnProgress | None = None, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
+    """Yield the lines of a file, plain or gzip'd, about `size` bytes at a time."""
     compressed = is_gzip(path)
     with file_errors(path), path.open("rb") as raw:
         total = os.fstat(raw.fileno()).st_size
         line, rest = 1, b""
         for block in _blocks(path, raw, compressed, size):
-            if progress is not None:
-                progress(raw.tell(), total)
+            if on_progress is not None:
+                on_progress(raw.tell(), total)
             cut = block.rfind(b"\n") + 1
             if cut == 0:
                 rest += block
@@ -77,7 +76,7 @@ def line_chunks(path: Path, progress: ProgressHandler | None = None, size: int =
 
 
 def _blocks(path: Path, raw: IO[bytes], compressed: bool, size: int) -> Iterator[bytes]:
-    """The unpacked content, `size` bytes at a time, without the byte order mark."""
+    """Yield the unpacked content, `size` bytes at a time, without the byte order mark."""
     stream: IO[bytes] | gzip.GzipFile = gzip.GzipFile(fileobj=raw, mode="rb") if compressed else raw
     try:
         first = stream.read(max(size, len(_BOM))).removeprefix(_BOM)
@@ -90,17 +89,17 @@ def _blocks(path: Path, raw: IO[bytes], compressed: bool, size: int) -> Iterator
 
 
 def line_content(line: bytes) -> bytes:
-    """A line without its comment and carriage return."""
+    """Return a line without its comment and carriage return."""
     return line.partition(b"#")[0].removesuffix(b"\r")
 
 
 def first_line(path: Path) -> tuple[int, bytes] | None:
-    """The number and content of the first line that is not all comment; None for a file without one."""
+    """Return the number and content of the first line that is not just a comment; None if there is none."""
     return next(_numbered(path), None)
 
 
 def leading_lines(path: Path, n: int = 1000) -> Iterator[bytes]:
-    """The contents of the first lines that are not all comment."""
+    """Yield the contents of the first n lines that are not just comments."""
     return (content for _, content in islice(_numbered(path), n))
 
 

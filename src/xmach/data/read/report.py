@@ -1,4 +1,4 @@
-"""check_file: what is in a data file and what is wrong with it, the whole file through."""
+"""check_file: reads a whole data file and reports its contents and all faults."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MAX_FAULTS = 1000  # faults kept with their message; the rest is counted
 
 @dataclass
 class FileReport:
-    """What a data file holds. Shares and medians are of the good rows; `bad_rows` were left out."""
+    """The contents of a data file. Shares and medians are over the good rows, without the `bad_rows`."""
 
     file: str
     format: str
     gzip: bool
-    label_file: str | None = None  # where the format keeps labels apart
+    label_file: str | None = None  # if the format has labels in a separate file
     rows: int = 0
     bad_rows: int = 0
     features: int = 0
@@ -45,7 +45,7 @@ class FileReport:
     rows_per_label_max: int = 0
     head_1_percent: float = 0.0  # share of all label occurrences that the most frequent 1% of labels have
     head_10_percent: float = 0.0
-    labels_for_half: int = 0  # so many of the most frequent labels make up half of the occurrences
+    labels_for_half: int = 0  # how many of the most frequent labels make up half of the occurrences
     faults: list[Fault] = field(default_factory=list)  # the first MAX_FAULTS
     faults_by_reason: Counter[str] = field(default_factory=Counter)  # all of them
 
@@ -60,7 +60,7 @@ class FileReport:
         return self.label_occurrences / self.rows if self.rows else 0.0
 
     def add_fault(self, fault: Fault) -> None:
-        """Note a fault."""
+        """Record a fault."""
         self.faults_by_reason[fault.reason] += 1
         self.bad_rows += fault.rows_lost
         if len(self.faults) < MAX_FAULTS:
@@ -77,8 +77,8 @@ class FileReport:
             self.rows_without_features += int(np.count_nonzero(batch.feature_counts == 0))
 
     def add_label_counts(self, counts: IntArray) -> None:
-        """Describe how rows fall to labels; counts are of the labels that occur."""
-        self.labels = max(self.labels, len(counts))  # a file that cannot be read through has not told its labels
+        """Describe the distribution of rows over labels; counts are of the labels that occur."""
+        self.labels = max(self.labels, len(counts))  # a file that cannot be read to the end has no number of labels
         self.labels_without_rows = self.labels - len(counts)
         if not len(counts):
             return
@@ -92,14 +92,14 @@ class FileReport:
         self.labels_for_half = int(np.searchsorted(shares, 0.5)) + 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain values, for JSON."""
+        """Return the report as plain values, for JSON."""
         faults = [fault._asdict() | {"file": str(fault.file or self.file)} for fault in self.faults]
         by_reason = dict(self.faults_by_reason)
         derived = {"ok": self.ok, "labels_per_row_mean": self.labels_per_row_mean}
         return {**asdict(self), **derived, "faults": faults, "faults_by_reason": by_reason}
 
     def lines(self) -> list[str]:
-        """The report as text: what is there, then `FILE:LINE: message` for each fault."""
+        """Return the report as text: the contents, then `FILE:LINE: message` for each fault."""
         packed = ", gzip'd" if self.gzip else ""
         labels_apart = f", labels in {self.label_file}" if self.label_file else ""
         text = [
@@ -116,7 +116,7 @@ class FileReport:
         return text
 
     def _distribution(self) -> list[str]:
-        """How labels fall to rows, and rows to labels."""
+        """Describe labels per row and rows per label."""
         text = [
             f"labels per row: mean {self.labels_per_row_mean:.2f}, max {self.labels_per_row_max:,}",
             f"rows without labels: {self.rows_without_labels:,}; without features: {self.rows_without_features:,}",
@@ -137,7 +137,7 @@ def _count(n: int, what: str) -> str:
 
 
 def check_file(path: str | os.PathLike[str], format: str = "auto", options: ReadOptions | None = None) -> FileReport:
-    """Go through a whole data file and report what it holds and every fault; raises only if it cannot be opened."""
+    """Read a whole data file and report its contents and every fault; raises only if it cannot be opened."""
     source = Path(path)
     report = FileReport(os.fspath(path), "unknown", is_gzip(source))
     tally = Tally()
@@ -152,7 +152,7 @@ def check_file(path: str | os.PathLike[str], format: str = "auto", options: Read
         report.features, report.labels = reader.n_features, reader.n_labels
     except DataFileMissing:
         raise
-    except DataFileError as error:  # the format cannot be told, or the file is damaged
+    except DataFileError as error:  # the format cannot be detected, or the file is damaged
         report.add_fault(Fault(error.line, "unreadable file", error.message, error.column, 0, Path(error.file)))
     report.add_label_counts(tally.result()[1])
     return report

@@ -1,4 +1,4 @@
-"""Texts as JSON has them, an array at a time."""
+"""Arrow arrays of texts to JSON strings."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def encode_json(value: Any) -> str:
 
 
 def json_texts(texts: pa.Array) -> pa.Array:
-    """Each text in quotes; only what needs it is escaped."""
+    """Quote each text; only those that need it are escaped."""
     quoted, escaped = pc.binary_join_element_wise('"', texts, '"', ""), pc.match_substring_regex(texts, _ESCAPED)
     return pc.replace_with_mask(quoted, escaped, json_values(texts.filter(escaped)))
 
 
 def json_values(values: pa.Array) -> pa.Array:
-    """Each value as JSON, one at a time."""
+    """Encode each value as JSON, one at a time."""
     return pa.array([encode_json(value) for value in values.to_pylist()], pa.string())
 
 
 def text_bytes(texts: pa.Array) -> bytes:
-    """All texts of a new array, one after the other."""
+    """Concatenate all texts of an array that is not a slice of another."""
     return bytes(texts.buffers()[2].to_pybytes()) if len(texts) else b""

@@ -22,10 +22,10 @@ _CHECK_ROWS = 1 << 20
 
 
 def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
-    """Write Parquet that reads back as the same dataset, names, counts and weights included; all of it or nothing."""
+    """Write Parquet that reads back as the same dataset, with names, counts and weights; atomic."""
     names = None if dataset.label_names is None else tuple(dataset.label_names)
     if names is not None and len(set(names)) != len(names):
-        raise InputError("two labels have the same name; in a file they could not be told apart")
+        raise InputError("two labels have the same name; they would be indistinguishable in a file")
     sizes = own.Sizes(
         dataset.n_features,
         dataset.n_labels,
@@ -43,7 +43,7 @@ def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
 @contextmanager
 def open_rows(path: Path, sizes: own.Sizes) -> Iterator[Callable[[Dataset], None]]:
     """A function that writes some rows of a dataset of these sizes; what it leaves is a file once this has ended."""
-    import pyarrow.parquet as pq  # here: 70 ms and megabytes that no other use of this room needs
+    import pyarrow.parquet as pq  # imported here: it takes 70 ms and megabytes, which no other writer needs
 
     schema = sizes.schema()
     names = None if sizes.label_names is None else pa.array(sizes.label_names, pa.string())
@@ -58,7 +58,7 @@ def _rows_in_a_group(dataset: Dataset) -> int:
 
 
 def _table(part: Dataset, schema: pa.Schema, names: pa.StringArray | None) -> pa.Table:
-    """Some rows as a table."""
+    """Convert some rows to a table."""
     labels = pa.array(np.asarray(part.labels.indices, np.int32))
     columns = {own.LABELS: _lists(part.labels.indptr, labels if names is None else names.take(labels))}
     if isinstance(part.features, SparseRows):
@@ -79,6 +79,6 @@ def _lists(indptr: IntArray, values: pa.Array | AnyArray) -> pa.ListArray:
 
 
 def _all_ones(values: FloatArray) -> bool:
-    """Whether all are 1, a block at a time: they may be memory-mapped."""
+    """Return whether all are 1; checked in blocks, because they may be memory-mapped."""
     blocks = (values[start : start + _CHECK_ROWS] for start in range(0, len(values), _CHECK_ROWS))
     return all(bool(np.all(block == 1)) for block in blocks)

@@ -1,4 +1,4 @@
-"""Answers to a file: JSON lines or Parquet, a batch of rows at a time."""
+"""Predictions to a file: JSON lines or Parquet, a batch of rows at a time."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _FEW_ROWS = 1000  # fewer at a time are written without Arrow's functions
 
 
 class Answers(Protocol):
-    """Takes answers batch by batch; places of a row that have no label (id -1) are left out."""
+    """Writes predictions batch by batch; places without a label (id -1) are left out."""
 
     def write(self, rows: IntArray | range, best: TopK) -> None:
-        """Write the answers of some rows, each with its number."""
+        """Write the predictions of some rows, each with its row number."""
 
 
 @contextmanager
@@ -64,10 +64,10 @@ def _check_place(path: Path) -> None:
 
 
 class _JsonLines:
-    """Lines are put together by Arrow, a batch at a time.
+    """Builds the lines of a batch with Arrow.
 
-    Ten answers a row: ids 2.0 us a row, names 6; a line at a time in Python takes 5.3 and 9, but does not import
-    pandas, as Arrow does where it is installed: that takes as long as 50,000 rows.
+    With ten labels per row this takes 2.0 us per row for ids and 6 for names; Python alone takes 5.3 and 9. But these
+    functions of Arrow import pandas if it is installed, which takes as long as writing 50,000 rows.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -87,7 +87,7 @@ class _JsonLines:
 
 
 def _lines(rows: IntArray | range, best: TopK, there: BoolArray) -> Iterator[str]:
-    """The same lines, one at a time; scores are Arrow's texts here, too."""
+    """Build the same lines one at a time; scores are formatted by Arrow here, too."""
     labels, scores = map(encode_json, _plain(best.labels[there])), best.scores[there]
     texts = arrow_numbers(scores).cast(pa.string()).to_pylist()
     numbers = (text if finite else "null" for text, finite in zip(texts, np.isfinite(scores), strict=True))
@@ -97,7 +97,7 @@ def _lines(rows: IntArray | range, best: TopK, there: BoolArray) -> Iterator[str
 
 
 def _quoted(labels: pa.Array) -> pa.Array:
-    """Labels as JSON has them."""
+    """Encode labels as JSON."""
     if pa.types.is_integer(labels.type):
         return labels.cast(pa.string())
     return json_texts(labels) if pa.types.is_string(labels.type) else json_values(labels)
@@ -121,8 +121,8 @@ class _Parquet:
         )
 
     def _open(self, labels: pa.DataType) -> Any:
-        """The writer; the labels of a model have one type, whichever rows come first."""
-        import pyarrow.parquet as pq  # not before somebody wants Parquet
+        """Open the writer; all labels of a model have one type, so the first batch decides."""
+        import pyarrow.parquet as pq  # imported only if Parquet is written
 
         if self._writer is None:
             fields = [("row", pa.int64()), ("labels", pa.list_(labels)), ("scores", pa.list_(pa.float32()))]
@@ -130,14 +130,14 @@ class _Parquet:
         return self._writer
 
     def __exit__(self, *error: object) -> None:
-        self._open(pa.string()).close()  # where there was no row to answer, labels are text
+        self._open(pa.string()).close()  # without any row, the type of labels is unknown: text
 
 
 def _typed(labels: AnyArray) -> pa.Array:
-    """Labels as numbers, booleans or text, told by the type of the array and not by what is in this part of it."""
+    """Convert labels to numbers, booleans or text by the type of the array, not by the values in this batch."""
     if labels.dtype.kind in "iufb":
         return pa.array(labels)
-    if labels.dtype.kind == "U":  # one by one: from the array itself Arrow takes a text to end at its first NUL
+    if labels.dtype.kind == "U":  # as a list: given the array itself, Arrow ends a text at its first NUL
         return pa.array(labels.tolist(), pa.string())
     try:
         texts = pa.array(labels, pa.string())
@@ -147,7 +147,7 @@ def _typed(labels: AnyArray) -> pa.Array:
 
 
 def _plain(labels: AnyArray) -> list[Any]:
-    """The same as plain values."""
+    """Return the same as plain values."""
     values: list[Any] = labels.tolist()
     if labels.dtype.kind in "iufbU" or all(isinstance(value, str) for value in values):
         return values
@@ -161,6 +161,6 @@ def _lists(there: BoolArray, values: pa.Array) -> pa.ListArray:
 
 
 def _numbers(scores: FloatArray) -> pa.Array:
-    """Each as the shortest text that reads back as the same float32; what JSON has no number for is null."""
+    """Format each as the shortest text that reads back as the same float32; NaN and infinity become null."""
     numbers = pa.array(scores, pa.float32())
     return pc.if_else(pc.is_finite(numbers), numbers.cast(pa.string()), "null")

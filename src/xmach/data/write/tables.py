@@ -1,4 +1,4 @@
-"""Writing tables of texts, numbers and lists of numbers as CSV, TSV, JSON lines or Parquet, some rows at a time."""
+"""Tables of texts, numbers and lists of numbers to CSV, TSV, JSON lines or Parquet, some rows at a time."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ Column: TypeAlias = Texts | Lists | IntArray
 
 
 def table_header(names: Sequence[str], format: str) -> bytes:
-    """The first line of a file with these columns."""
+    """Return the first line of a file with these columns."""
     return b"" if format == "jsonl" else _SEPARATORS[format].join(names).encode() + b"\n"
 
 
 def table_lines(columns: Mapping[str, Column], format: str) -> bytes:
-    """The rows as lines of `jsonl`, `csv` or `tsv`."""
+    """Format rows as lines of `jsonl`, `csv` or `tsv`."""
     cells: list[pa.Array | str] = []
     for number, (name, column) in enumerate(columns.items()):
         if format == "jsonl":
@@ -53,8 +53,8 @@ def table_lines(columns: Mapping[str, Column], format: str) -> bytes:
 
 @contextmanager
 def parquet_table(path: Path, like: Mapping[str, Column]) -> Iterator[Callable[[Mapping[str, Column]], None]]:
-    """A function that writes rows to a Parquet file; its columns are those of `like`, whose rows do not matter."""
-    import pyarrow.parquet as pq  # here: 70 ms and megabytes that no other format needs
+    """Yield a function that writes rows to a Parquet file with the columns of `like`, whose rows are ignored."""
+    import pyarrow.parquet as pq  # imported here: it takes 70 ms and megabytes, which no other format needs
 
     schema = pa.schema({name: _array(column).type for name, column in like.items()})
     with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
@@ -69,7 +69,7 @@ _SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 
 def _array(column: Column) -> pa.Array:
-    """A column as Arrow has it."""
+    """Convert a column to an Arrow array."""
     if isinstance(column, Texts):
         offsets = pa.py_buffer(np.asarray(column.first, np.int32))
         return pa.Array.from_buffers(pa.string(), len(column.first) - 1, [None, offsets, pa.py_buffer(column.data)])
@@ -98,11 +98,11 @@ def _plain_cells(name: str, column: Column, format: str) -> pa.Array:
     bad = pc.match_substring_regex(texts, "[\t\r\n]")
     if pc.any(bad).as_py():
         seen = texts.filter(bad)[0].as_py()
-        raise InputError(f"{name}: {seen!r} has a tab or a line's end in it, which TSV has no place for; take CSV")
+        raise InputError(f"{name}: {seen!r} contains a tab or a newline, which TSV cannot represent; use CSV")
     return texts
 
 
 def _joined(lists: Lists, separator: str) -> pa.Array:
-    """The numbers of each list as one text."""
+    """Join the numbers of each list to one text."""
     numbers = pa.array(lists.values).cast(pa.string())
     return pc.binary_join(pa.ListArray.from_arrays(pa.array(np.asarray(lists.first, np.int32)), numbers), separator)

@@ -1,4 +1,4 @@
-"""Writing the format of the XMC repository."""
+"""Datasets to the text format of the XMC repository."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def write_xmc(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     if not isinstance(features, SparseRows):
         raise InputError("the XMC format holds sparse rows; these features are a dense array")
     if not np.all(labels.values == 1):
-        raise InputError("the XMC format has no place for label counts or weights other than 1")
+        raise InputError("the XMC format cannot represent label counts or weights other than 1")
     empty = np.flatnonzero((np.diff(features.indptr) == 0) & (np.diff(labels.indptr) == 0))
     if len(empty):
-        raise InputError(f"row {empty[0]} has neither labels nor features: a blank line in the XMC format is no row")
+        raise InputError(f"row {empty[0]} has neither labels nor features: a blank line is not a row in the XMC format")
     with file_errors(path), atomic_file(Path(path)) as new, new.open("wb") as file:
         file.write(xmc_header(dataset.n_rows, dataset.n_features, dataset.n_labels))
         for start, stop in row_batches(dataset.n_rows, _ROWS):
@@ -36,13 +36,13 @@ def write_xmc(dataset: Dataset, path: str | os.PathLike[str]) -> None:
 
 
 def xmc_header(n_rows: int, n_features: int, n_labels: int) -> bytes:
-    """The first line of the format."""
+    """Return the first line of the format."""
     return f"{n_rows} {n_features} {n_labels}\n".encode()
 
 
 def xmc_text(features: SparseRows, labels: SparseRows) -> bytes:
-    """Rows of sparse features and labels as lines of the format."""
-    # Arrow writes the shortest decimal that is nearest to this float32 and to no other.
+    """Format rows of sparse features and labels as lines."""
+    # Arrow writes the shortest decimal that reads back as the same float32.
     columns, values = (pa.array(each).cast(pa.string()) for each in (features.indices, features.values))
     tokens = pc.binary_join_element_wise(" ", columns, ":", values, "")
     names = pa.array(labels.indices).cast(pa.string())
@@ -52,5 +52,5 @@ def xmc_text(features: SparseRows, labels: SparseRows) -> bytes:
 
 
 def _joined(indptr: IntArray, texts: pa.Array, separator: str) -> pa.Array:
-    """The texts of each row as one."""
+    """Join the texts of each row."""
     return pc.binary_join(pa.ListArray.from_arrays(pa.array(np.asarray(indptr, np.int32)), texts), separator)

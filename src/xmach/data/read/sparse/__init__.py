@@ -1,1 +1,1 @@
-"""Rows of sparse numbers: the XMC repository's forms, svmlight and Vowpal Wabbit."""
+"""Readers of sparse rows: the formats of the XMC repository, svmlight and Vowpal Wabbit."""

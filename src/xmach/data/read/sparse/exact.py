@@ -1,4 +1,4 @@
-"""The exact row parser: one line at a time, every fault told with its column. The slow twin of `fast`."""
+"""The exact row parser: one line at a time, every fault reported with its column. The slow twin of `fast`."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def line_text(raw: bytes, unexpected: re.Pattern[str] = _UNEXPECTED, expected: s
 
 
 def parse_line(text: str, bound: Bound, label: Callable[[str], int] | None = None) -> Row:
-    """The row in a line such as `3,4 1:0.5`; None for `label`: rows have none. Raises RowError."""
+    """Parse a line such as `3,4 1:0.5`; if `label` is None, rows have no labels. Raises RowError."""
     labels: set[int] = set()
     found: dict[int, tuple[str, int]] = {}  # feature -> (value, its column)
     tokens = [(match.group(), match.start() + 1) for match in _TOKEN.finditer(text)]
@@ -117,7 +117,7 @@ def parse_line(text: str, bound: Bound, label: Callable[[str], int] | None = Non
 
 
 def parse_labels(token: str, label: Callable[[str], int], column: int = 1) -> set[int]:
-    """Labels with commas between them; raises RowError."""
+    """Parse labels separated by commas; raises RowError."""
     labels, end = set(), column + len(token)
     for text in token.split(","):
         if not text:
@@ -141,13 +141,13 @@ def _no_colon(text: str, token: str, column: int) -> RowError:
 
 
 def _feature(token: str, column: int, bound: Bound) -> tuple[int, str]:
-    """The index and the value, still text but known to be a number."""
+    """Parse the index; return it with the value, still a text but known to be a number."""
     digits, _, value = token.partition(":")
     if digits == "qid":
         raise RowError("query id", f"{token!r}: query ids are for ranking and not supported; remove them", column)
     if not (digits.isascii() and digits.isdigit()):
         below = re.fullmatch(r"-[0-9]+", digits) is not None
-        why = "is below 0" if below else "is no whole number"
+        why = "is below 0" if below else "is not a whole number"
         raise RowError("bad feature index", f"feature index {digits!r} {why}; expected index:value", column)
     index = whole_number(digits)
     if index >= bound.n_features:
@@ -162,10 +162,10 @@ def _feature(token: str, column: int, bound: Bound) -> tuple[int, str]:
 
 
 def check_number(text: str, column: int, reason: str = "bad value") -> None:
-    """Refuse what is no decimal number; raises RowError."""
+    """Raise RowError if a text is not a decimal number."""
     if _NUMBER.fullmatch(text):
         return
     if _NOT_FINITE.fullmatch(text):
         raise RowError("value not finite", f"{text!r} is not finite", column)
-    hint = "; decimals have a point" if "," in text else ""
-    raise RowError(reason, f"{text!r} is no number{hint}", column)
+    hint = "; use a decimal point" if "," in text else ""
+    raise RowError(reason, f"{text!r} is not a number{hint}", column)

@@ -1,4 +1,4 @@
-"""The fast row parser: compiled, for clean rows; anything odd is left to `exact`, its slow twin."""
+"""The fast row parser: compiled, for clean rows; unusual rows are left to `exact`, its slow twin."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from xmach.data.read.rows import Batch, Rules, repeats, row_offsets, row_order
 from xmach.data.read.sparse.exact import BlankLines, parse_exact
 from xmach.types import BoolArray, FloatArray, Int32Array, IntArray
 
-_EXACT_BYTES = 1 << 12  # the slow parser takes over for so much from an odd row on
+_EXACT_BYTES = 1 << 12  # after an unusual row, the exact parser reads this much
 
 
 class RowParser:
-    """The rows of a file, chunk after chunk: fast where they are clean, exact where they are not."""
+    """Parses the rows of a file chunk by chunk: clean rows with the fast parser, others with the exact one."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._blanks = BlankLines()
 
     def parse(self, chunk: Chunk) -> Iterator[Batch]:
-        """The rows of the next chunk, in order."""
+        """Yield the rows of the next chunk, in order."""
         line, data, start = chunk.first_line, chunk.data, 0
         while start < len(data):
             batch, stop = parse_fast(chunk, self._rules, start)
@@ -39,7 +39,7 @@ class RowParser:
 
 
 def parse_fast(chunk: Chunk, rules: Rules, start: int = 0) -> tuple[Batch, int]:
-    """The rows from byte `start` on, which is line `first_line`, up to the first odd one; and the byte after them."""
+    """Parse from byte `start`, which is line `first_line`, up to the first unusual row; also return where it begins."""
     data = np.frombuffer(chunk.data, np.uint8, offset=start)
     n, most = int(np.count_nonzero(data == ord("\n"))), len(data) // 2 + 1
     ends, label_counts, feature_counts = np.empty((3, n), np.int64)
@@ -59,7 +59,7 @@ def parse_fast(chunk: Chunk, rules: Rules, start: int = 0) -> tuple[Batch, int]:
 def _sorted_features(
     add: bool, counts: IntArray, features: Int32Array, values: FloatArray
 ) -> tuple[int, IntArray, Int32Array, FloatArray]:
-    """The features sorted within rows, up to the first row that is odd: a feature given twice, unless those add up."""
+    """Sort features within rows, up to the first row with a feature given twice, unless the format adds those up."""
     values = values[: len(features)]
     order = row_order(counts, features)
     if order is None:
@@ -80,14 +80,14 @@ def _sorted_features(
 
 
 def add_up(values: FloatArray, again: BoolArray) -> FloatArray:
-    """Each value with those after it that are `again` of the same feature, summed in double precision."""
+    """Add each value to those after it that are `again` of the same feature, in double precision."""
     with np.errstate(over="ignore"):
         sums: FloatArray = np.bincount(np.cumsum(~again) - 1, values).astype(np.float32)
     return sums
 
 
 def _distinct(counts: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
-    """Labels sorted within their row, each once."""
+    """Sort labels within their row, and drop duplicates."""
     order = row_order(counts, labels)
     if order is None:
         return counts, labels

@@ -1,4 +1,4 @@
-"""What svmlight and Vowpal Wabbit have in common: no header, integers as labels, columns as the rows have them."""
+"""The common part of svmlight and Vowpal Wabbit: no header, integer labels, columns numbered as in the file."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from pathlib import Path
 
 from xmach.data.options import ReadOptions
 from xmach.data.read.labels import LabelsByTable
-from xmach.data.read.lines import ProgressHandler, line_chunks
+from xmach.data.read.lines import line_chunks
 from xmach.data.read.rows import Batch, Fault, FaultHandler, Rules
 from xmach.data.read.sparse.fast import RowParser
 from xmach.data.read.sparse.integer_labels import IntegerLabels
+from xmach.types import OnProgress
 
 
 class HeaderlessReader(LabelsByTable):
-    """Reads one file; sizes and label ids are known when all batches are through."""
+    """Reads one file; sizes and label ids are known once all batches have been read."""
 
-    columns = None  # no table
+    columns = None  # not a table
 
     def __init__(self, options: ReadOptions, rules: Rules, expected: str) -> None:
         self._options, self._row_rules, self._expected = options, rules, expected
         self._labels: IntegerLabels = IntegerLabels(options)
-        self._largest = -1  # column so far
+        self._largest = -1  # the largest column so far
 
     @property
     def n_features(self) -> int:
         """The model's width, or one more than the largest column."""
         return self._largest + 1 if self._options.n_features is None else self._options.n_features
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
-        """The rows; faults are reported in order of lines."""
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
+        """Yield the rows; faults are reported in order of lines."""
         parser, empty = RowParser(self._row_rules), True
-        for chunk in line_chunks(path, progress):
+        for chunk in line_chunks(path, on_progress):
             for batch in parser.parse(chunk):
                 empty = empty and not (len(batch.lines) or batch.faults)
                 for fault in batch.faults:

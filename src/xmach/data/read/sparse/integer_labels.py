@@ -1,4 +1,4 @@
-"""Labels that are integers of any size, as svmlight and Vowpal Wabbit have them: ids are given once all are seen."""
+"""Integer labels of any size, as in svmlight and Vowpal Wabbit: ids are assigned once all have been seen."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _BOUND = 2**63
 
 
 def integer_label(text: str) -> int:
-    """An integer, also when it is written as 1.0 or +1; raises RowError."""
+    """Parse an integer, which may be written as 1.0 or +1; raises RowError."""
     match = _LABEL.fullmatch(text)
     if match is None:
         hint = " (a regression target?)" if _FLOAT.fullmatch(text) else ""
-        raise RowError("bad label", f"{text!r} is no label; expected an integer{hint}")
+        raise RowError("bad label", f"{text!r} is not a label; expected an integer{hint}")
     digits = match.group(1)
     if len(digits.lstrip("+-0")) > 19 or not -_BOUND <= int(digits) < _BOUND:
         raise RowError("bad label", f"label {text} does not fit in 64 bits")
@@ -31,7 +31,7 @@ def integer_label(text: str) -> int:
 
 
 class IntegerLabels:
-    """The labels of a file: first those of the model, then the others in numerical order."""
+    """The labels of a file: first those of the model, then new ones in numerical order."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -39,18 +39,18 @@ class IntegerLabels:
         self._ids: tuple[IntArray, IntArray] | None = None  # distinct labels, ascending, and their ids
 
     def add(self, labels: IntArray) -> None:
-        """Take note of the labels of some rows."""
+        """Record the labels of some rows."""
         self._seen.add(labels)
 
     @property
     def n_labels(self) -> int:
-        """The model's labels and those it does not know."""
+        """The number of labels: the model's and new ones."""
         _, ids = self._table()
         return max(self._options.known_labels or 0, int(ids.max(initial=-1)) + 1)
 
     @property
     def names(self) -> Sequence[str] | None:
-        """The labels as text, by their ids; None if the model calls them by their ids and no others were seen."""
+        """The labels as text, by id; None if the model's labels have no names and there are no new ones."""
         known = self._options.known_labels or 0
         if self._options.label_names is None and self._options.n_labels is not None and self.n_labels == known:
             return None
@@ -59,7 +59,7 @@ class IntegerLabels:
         return (*names, *map(str, distinct[ids >= known][np.argsort(ids[ids >= known])].tolist()))
 
     def ids(self, labels: IntArray) -> Int32Array:
-        """The ids of labels."""
+        """Convert labels to ids."""
         distinct, ids = self._table()
         return ids[np.searchsorted(distinct, labels)].astype(np.int32)
 
@@ -73,7 +73,7 @@ class IntegerLabels:
         return self._ids
 
     def _known_ids(self, distinct: IntArray) -> IntArray:
-        """The ids that the model gives to labels; -1 where it knows none."""
+        """Return the model's ids of labels; -1 for new ones."""
         if self._options.label_names is not None:
             return ids_by_name(map(str, distinct.tolist()), self._options.label_names)
         known = self._options.n_labels or 0

@@ -1,6 +1,6 @@
 """Features and labels as SciPy matrices: `trn_X_Xf.npz` and `trn_X_Y.npz`, or `X.trn.npz` and `Y.trn.npz`.
 
-Held in memory while they are read, and checked as arrays are. Rows have numbers, counted from 0, and no lines.
+Matrices are held in memory while they are read, and validated like arrays. Faults name rows, counted from 0.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import scipy.sparse as sp
 from xmach.data.arrays import as_rows, check_structure
 from xmach.data.options import ReadOptions
 from xmach.data.read.labels import LabelsById
-from xmach.data.read.lines import ProgressHandler, file_errors, is_gzip
+from xmach.data.read.lines import file_errors, is_gzip
 from xmach.data.read.rows import Batch, Fault, FaultHandler, row_offsets
 from xmach.errors import DataFileError, InputError
-from xmach.types import BoolArray, SparseRows, row_batches
+from xmach.types import BoolArray, OnProgress, SparseRows, row_batches
 
 _ROWS = 1 << 16
 _PARTS = {"format.npy", "shape.npy", "data.npy"}
@@ -34,8 +34,8 @@ class NpzReader(LabelsById):
         self.n_features = 0
         self.n_labels = options.known_labels or 0
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
-        """The rows that are good in both files."""
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
+        """Yield the rows that are good in both files."""
         options, size = self._options, path.stat().st_size if path.is_file() else 0
         features, bad = _load(path, "features", options.n_features, report)
         labels, label_path = SparseRows(np.zeros(features.n_rows + 1, np.int64), *_NOTHING, self.n_labels), path
@@ -49,15 +49,15 @@ class NpzReader(LabelsById):
         self.n_features, self.n_labels = features.n_columns, labels.n_columns
         for start, stop in row_batches(features.n_rows, _ROWS):
             yield _batch(features.slice(start, stop), labels.slice(start, stop), start, ~bad[start:stop])
-            if progress is not None:
-                progress(size * stop // features.n_rows, size)
+            if on_progress is not None:
+                on_progress(size * stop // features.n_rows, size)
 
 
 _NOTHING = np.zeros(0, np.int32), np.zeros(0, np.float32)
 
 
 def _load(path: Path, what: str, expected: int | None, report: FaultHandler) -> tuple[SparseRows, BoolArray]:
-    """The rows of a matrix, and which of them are bad, after saying why."""
+    """Return the rows of a matrix and which of them are bad; reports their faults."""
     matrix = _matrix(path)
     if expected is not None and matrix.shape[1] != expected:
         raise DataFileError(path, None, f"{matrix.shape[1]} {what}, but {expected} are expected")
@@ -67,7 +67,7 @@ def _load(path: Path, what: str, expected: int | None, report: FaultHandler) -> 
             raise InputError(f"the matrix must hold numbers, got {matrix.dtype}")
         matrix = matrix.tocsr()
         bad = _report_rows(path, matrix, what, report)
-        matrix.data[np.repeat(bad, np.diff(matrix.indptr))] = 0  # those rows are left out, and the rest is checked
+        matrix.data[np.repeat(bad, np.diff(matrix.indptr))] = 0  # left out; check the others
         kept = as_rows(matrix, name="the matrix")
     except InputError as error:
         raise DataFileError(path, None, str(error)) from None
@@ -76,9 +76,9 @@ def _load(path: Path, what: str, expected: int | None, report: FaultHandler) -> 
 
 
 def _report_rows(path: Path, matrix: Any, what: str, report: FaultHandler) -> BoolArray:
-    """Which rows hold a value that is not finite, or a label's that is below 0; after saying so."""
+    """Return which rows have a value that is not finite, or a label value below 0; reports their faults."""
     used = int(matrix.indptr[-1])
-    matrix.data, matrix.indices = matrix.data[:used], matrix.indices[:used]  # arrays may have room to spare
+    matrix.data, matrix.indices = matrix.data[:used], matrix.indices[:used]  # arrays may be longer than needed
     with np.errstate(over="ignore"):
         numbers = matrix.data.astype(np.float32)
     infinite = ~np.isfinite(numbers)
@@ -94,9 +94,9 @@ def _report_rows(path: Path, matrix: Any, what: str, report: FaultHandler) -> Bo
 
 
 def _matrix(path: Path) -> Any:
-    """The matrix in a file; nothing is ever unpickled."""
+    """Load the matrix in a file, without unpickling."""
     if is_gzip(path):
-        raise DataFileError(path, None, "gzip'd, but npz is compressed in itself: unzip the file first")
+        raise DataFileError(path, None, "gzip'd, but npz is already compressed: unzip the file first")
     with file_errors(path):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -108,12 +108,12 @@ def _matrix(path: Path) -> Any:
             raise DataFileError(path, None, f"the npz file holds no valid sparse matrix: {error}") from error
     if matrix is None:
         found = ", ".join(sorted(names)[:6]) or "nothing"
-        raise DataFileError(path, None, f"no sparse matrix, but {found}; expected what scipy.sparse.save_npz writes")
+        raise DataFileError(path, None, f"not a sparse matrix, but {found}; expected a file of scipy.sparse.save_npz")
     return matrix
 
 
 def _batch(features: SparseRows, labels: SparseRows, start: int, good: BoolArray) -> Batch:
-    """The good ones among some rows; a label stored as 0 is none."""
+    """Return the good rows of some rows; labels stored as 0 are dropped."""
     if not good.all():
         kept = np.flatnonzero(good)
         features, labels = features.take(kept), labels.take(kept)

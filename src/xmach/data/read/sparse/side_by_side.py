@@ -1,4 +1,4 @@
-"""Two files of which line i of one belongs to line i of the other, joined in bounded memory."""
+"""Joins two files line by line, in bounded memory: line i of one belongs to line i of the other."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from xmach.types import BoolArray
 
 
 class Lane:
-    """The rows of one file, handed out up to any line."""
+    """The rows of one file, taken up to any line."""
 
     def __init__(self, parts: Iterator[tuple[int, Batch]], first_line: int) -> None:
-        self._parts = parts  # how many rows, good or bad, and the good ones with the faults of the rest
+        self._parts = parts  # the number of rows, good or bad, and the batch of good ones with the faults of the others
         self._left: Batch | None = None
-        self.end = self._next = first_line  # the lines after the current part and after what was handed out
+        self.end = self._next = first_line  # the lines after the current part and after the rows taken so far
 
     def fill(self) -> bool:
-        """Whether there is a row left, good or bad."""
+        """Return whether any row remains, good or bad."""
         while self._next == self.end:
             part = next(self._parts, None)
             if part is None:
@@ -30,7 +30,7 @@ class Lane:
         return True
 
     def take(self, stop: int) -> Batch:
-        """The rows before line `stop` of the current part."""
+        """Take the rows of the current part before line `stop`."""
         assert self._left is not None
         self._next = stop
         batch, chosen = self._left, self._left.lines < stop
@@ -40,13 +40,13 @@ class Lane:
         return replace(select(batch, chosen), faults=sooner)
 
     def rest(self) -> Iterator[Fault]:
-        """The faults of all that is left."""
+        """Return the faults of all remaining rows."""
         while self.fill():
             yield from self.take(self.end).faults
 
 
 def select(batch: Batch, rows: BoolArray) -> Batch:
-    """Some rows of a batch of sparse features without labels or weights."""
+    """Return some rows of a batch of sparse features without labels or weights."""
     if rows.all():
         return batch
     counts = batch.feature_counts
@@ -62,13 +62,13 @@ def select(batch: Batch, rows: BoolArray) -> Batch:
 
 
 def join(features: Batch, labels: Batch, label_file: Path) -> Batch:
-    """The rows that are good in both, and one fault for each of the others; labels are the second batch's columns.
+    """Join rows that are good in both, with one fault for each other row; labels are the columns of the second batch.
 
-    A value of a label is its count or weight: below 0 is a fault, and a stored 0 is no label.
+    The value of a label is its count or weight: below 0 is a fault, and a stored 0 is not a label.
     """
     labels, negative = _without_negative(labels, label_file)
-    told = {fault.line for fault in features.faults}
-    faults = features.faults + [fault for fault in labels.faults + negative if fault.line not in told]
+    reported = {fault.line for fault in features.faults}
+    faults = features.faults + [fault for fault in labels.faults + negative if fault.line not in reported]
     features = select(features, np.isin(features.lines, labels.lines))
     labels = select(labels, np.isin(labels.lines, features.lines))
     stored = labels.values != 0

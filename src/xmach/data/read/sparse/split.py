@@ -2,7 +2,7 @@
 
 Each file has a header, `N D` and `N K`, and then N lines `index:value index:value`; an empty line is a row without
 features, or without labels. So row i is line i + 2 of both files, which have no comments. They are read side by side,
-and a bad row in either is left out of both. A label's value is its count or weight; a stored zero is no label.
+and a bad row in either is left out of both. The value of a label is its count or weight; a stored 0 is not a label.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from pathlib import Path
 from xmach._kernels.parse.sparse_rows import BARE
 from xmach.data.options import ReadOptions
 from xmach.data.read.labels import LabelsById
-from xmach.data.read.lines import Chunk, ProgressHandler, line_chunks
+from xmach.data.read.lines import Chunk, line_chunks
 from xmach.data.read.rows import MAX_COLUMNS, Batch, Fault, FaultHandler, Row, RowError
 from xmach.data.read.sparse.exact import line_text, parse_line
 from xmach.data.read.sparse.fast import RowParser
 from xmach.data.read.sparse.side_by_side import Lane, join
 from xmach.data.read.sparse.xmc import BAD_HEADER, header_numbers
+from xmach.types import OnProgress
 
 _HEADER = re.compile(r"[ \t]*[+-]?[0-9]+[ \t]+[+-]?[0-9]+[ \t]*")
 
 
 def looks_like_split(content: bytes) -> bool:
-    """Whether a first line is a header of two numbers."""
+    """Return whether a first line is a header of two numbers."""
     return _HEADER.fullmatch(content.decode("utf-8", "replace")) is not None
 
 
 class BareRules:
-    """Columns below what the header says; rows without a label column."""
+    """Columns are below the number in the header; rows have no labels."""
 
     form, n_labels = BARE, 0
 
@@ -44,7 +45,7 @@ class BareRules:
 
 
 class SplitFile:
-    """One of the two files; its sizes are known once the first part is there. Labels lie beside their features."""
+    """One of the two files; its sizes are known once the first part has been read. `beside` is the feature file."""
 
     def __init__(self, path: Path, what: str, given: int | None, beside: SplitFile | None = None) -> None:
         self.path, self._what, self._given, self._beside = path, what, given, beside
@@ -52,11 +53,11 @@ class SplitFile:
         self.n_rows: int | None = None  # None: no header that can be read
         self.n_columns = 0
 
-    def parts(self, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[tuple[int, Batch]]:
-        """The number of rows in each part, good or bad, and the good ones; faults of rows stay in the batch."""
+    def parts(self, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[tuple[int, Batch]]:
+        """Yield the number of rows of each part, good or bad, and the batch of good ones with the faults of others."""
         parser: RowParser | None = None
         line = 1
-        for chunk in line_chunks(self.path, progress):
+        for chunk in line_chunks(self.path, on_progress):
             body = chunk
             if parser is None:
                 header, _, rest = chunk.data.partition(b"\n")
@@ -76,14 +77,14 @@ class SplitFile:
             report(self._fault(line - 1, "wrong number of rows", message))
 
     def _fault(self, line: int, reason: str, message: str) -> Fault:
-        """A fault of the whole file, which nothing skips."""
+        """Return a fault of the whole file, which cannot be skipped."""
         return Fault(line, reason, message, rows_lost=0, file=self._file)
 
     def _take_header(self, content: bytes, report: FaultHandler) -> None:
         try:
             text = line_text(content)
             if _HEADER.fullmatch(text) is None:
-                message = f"{text[:60]!r} is no header: expected two whole numbers, of rows and {self._what}"
+                message = f"{text[:60]!r} is not a header: expected two whole numbers, of rows and {self._what}"
                 raise RowError(BAD_HEADER, message)
             self.n_rows, self.n_columns = header_numbers(text, ("rows", None), (self._what, self._given))
             other = self._beside
@@ -94,7 +95,7 @@ class SplitFile:
             report(error.at(1)._replace(rows_lost=0, file=self._file))
 
     def _within(self, chunk: Chunk, report: FaultHandler) -> Chunk:
-        """The lines that the header counts; of those after them only blank ones are let pass."""
+        """Return the lines that the header counts; lines after them must be blank."""
         last = chunk.first_line + chunk.data.count(b"\n") - 1
         if self.n_rows is None or last <= self.n_rows + 1:
             return chunk
@@ -108,7 +109,7 @@ class SplitFile:
 
 
 class SplitReader(LabelsById):
-    """Reads both files; sizes are known once the first batch is there."""
+    """Reads both files; sizes are known once the first batch has been read."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -117,7 +118,7 @@ class SplitReader(LabelsById):
 
     @property
     def n_features(self) -> int:
-        """D; 0 where the header cannot be read."""
+        """D; 0 if the header cannot be read."""
         return 0 if self._features is None else self._features.n_columns
 
     @property
@@ -125,10 +126,10 @@ class SplitReader(LabelsById):
         """K; without a label file, that of the model."""
         return (self._options.known_labels or 0) if self._labels is None else self._labels.n_columns
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
-        """The rows that are good in both files; faults are reported in order of rows."""
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
+        """Yield the rows that are good in both files; faults are reported in order of rows."""
         self._features = features = SplitFile(path, "features", self._options.n_features)
-        parts = features.parts(report, progress)
+        parts = features.parts(report, on_progress)
         if not self._options.with_labels or self._options.label_file is None:
             for _, batch in parts:
                 for fault in batch.faults:
@@ -137,7 +138,7 @@ class SplitReader(LabelsById):
             return
         self._labels = labels = SplitFile(self._options.label_file, "labels", self._options.known_labels, features)
         lanes = Lane(parts, 2), Lane(labels.parts(report), 2)
-        while min(lane.fill() for lane in lanes):  # both are asked, so that both headers are looked at
+        while min(lane.fill() for lane in lanes):  # not lazily: both headers must be checked
             stop = min(lane.end for lane in lanes)
             batch = join(lanes[0].take(stop), lanes[1].take(stop), labels.path)
             for fault in batch.faults:

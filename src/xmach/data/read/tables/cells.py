@@ -1,4 +1,4 @@
-"""Columns of a table as texts, numbers and labels: whole columns at a time, cell by cell only where one is bad."""
+"""Converts columns of a table to texts, numbers and labels: whole columns, and single cells only if one is bad."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import pyarrow.compute as pc
 from xmach.data.read.rows import RowError, to_float32
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray
 
-BadRows: TypeAlias = dict[int, RowError]  # row of the block -> the first thing that is wrong with it
+BadRows: TypeAlias = dict[int, RowError]  # by row of the block, its first fault
 _BLANKS = " \t"
 _SHOWN = 40  # characters of a cell in a message
 
 
 class LabelCells(NamedTuple):
-    """The labels of some rows, one after the other."""
+    """The labels of some rows, concatenated."""
 
     counts: IntArray  # (n,)
     labels: pa.Array  # (sum of counts,) texts or whole numbers
 
 
 def texts(columns: Sequence[tuple[str, pa.Array]], bad: BadRows) -> pa.StringArray:
-    """One text a row: that of one column, or of several joined by a blank. An empty text is a text, null is none."""
+    """Return one text per row, from one column or several joined by a blank. An empty text is valid, null is not."""
     for name, column in columns:
         for row in np.flatnonzero(column.is_null()):
             _add(bad, row, "no text", f"column {name!r} is null; an empty text is written as ''")
@@ -35,7 +35,7 @@ def texts(columns: Sequence[tuple[str, pa.Array]], bad: BadRows) -> pa.StringArr
 
 
 def numbers(name: str, column: pa.Array, bad: BadRows) -> FloatArray:
-    """(n,) finite float32 values; where a row is bad, its value is 0."""
+    """Return finite float32 values (n,); the value of a bad row is 0."""
     values = _text_numbers(name, column, bad) if pa.types.is_string(column.type) else _to_float32(name, column, bad)
     for row in np.flatnonzero(~np.isfinite(values)):
         shown = column[int(row)].as_py()
@@ -44,7 +44,7 @@ def numbers(name: str, column: pa.Array, bad: BadRows) -> FloatArray:
 
 
 def weights(name: str, column: pa.Array, bad: BadRows) -> FloatArray:
-    """(n,) finite numbers of at least 0."""
+    """Return finite numbers (n,) of at least 0."""
     values = numbers(name, column, bad)
     for row in np.flatnonzero(values < 0):
         _add(bad, row, "bad weight", f"column {name!r}: the weight {values[row]:g} is below 0")
@@ -52,9 +52,9 @@ def weights(name: str, column: pa.Array, bad: BadRows) -> FloatArray:
 
 
 def label_cells(name: str, column: pa.Array, separator: str | None, bad: BadRows, empty_ok: bool = False) -> LabelCells:
-    """The labels of each row: a list, a text (split at the separator, if there is one), or a whole number.
+    """Return the labels of each row: a list, a text (split at the separator, if there is one), or a whole number.
 
-    An empty cell, or null, is a row without labels; blanks around the labels of a text are no part of them.
+    An empty cell, or null, means no labels; blanks around the labels of a text are stripped.
     """
     if pa.types.is_list(column.type):
         found = _listed_labels(name, column, bad)
@@ -111,7 +111,7 @@ def _text_numbers(name: str, column: pa.StringArray, bad: BadRows) -> FloatArray
         try:
             values[row] = to_float32(pa.array([text], pa.string()))[0]
         except pa.ArrowInvalid:
-            shown = f"{text[:_SHOWN]!r} is no number" if text else "an empty cell"
+            shown = f"{text[:_SHOWN]!r} is not a number" if text else "an empty cell"
             hint = "fill it or drop the row" if not text else "name a column of text as text (--text)"
             _add(bad, row, "bad value", f"column {name!r}: {shown}; {hint}")
     return values
@@ -121,7 +121,7 @@ def _to_float32(name: str, column: pa.Array, bad: BadRows) -> FloatArray:
     for row in np.flatnonzero(column.is_null()):
         _add(bad, row, "bad value", f"column {name!r} is null; fill it or drop the row")
     plain: AnyArray = column.fill_null(0).to_numpy(zero_copy_only=False)
-    with np.errstate(over="ignore"):  # infinity is told with its row
+    with np.errstate(over="ignore"):  # infinity is reported with its row
         return np.asarray(plain, np.float32)
 
 
@@ -131,7 +131,7 @@ def _check_utf8(name: str, column: pa.StringArray, bad: BadRows) -> None:
 
 
 def _not_utf8(column: pa.StringArray) -> list[int]:
-    """The places of strings that are not UTF-8; Parquet files may hold such, as reading one does not look."""
+    """Return the positions of strings that are not UTF-8; reading Parquet does not check this."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:

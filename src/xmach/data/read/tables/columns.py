@@ -1,4 +1,4 @@
-"""Which columns of a table are what: the caller's wishes held against the columns that are there."""
+"""Resolves the roles of a table's columns: the caller's choices, checked against the columns of the table."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from xmach.data.options import Columns, ReadOptions
 from xmach.data.read.rows import RowError
 
 BAD_HEADER = "bad header"
-_LABEL_NAMES = ("labels", "label")  # what a label column is called unless it is said
-_SHOWN = 20  # columns named in a message
+_LABEL_NAMES = ("labels", "label")  # default names of a label column
+_SHOWN = 20  # columns listed in a message
 
 
 def resolve_columns(names: Sequence[str], options: ReadOptions) -> Columns:
-    """The columns with nothing left open; raises RowError where they do not fit the table.
+    """Return the columns with all roles resolved; raises RowError if they do not fit the table.
 
-    Rows to be answered (`with_labels=False`) need neither labels nor weights: none are looked for or read. Where no
-    features are named, what would be labels or weights of training rows is no feature of these, either; a column
-    that is only called like labels is one where the width says so.
+    Rows to predict (`with_labels=False`) need neither labels nor weights, so these are not read. If no features are
+    named, the columns of labels and weights are not features of such rows, either. The exception is a column with a
+    default label name, which is a feature if the model's width requires it.
     """
     wanted = options.columns
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise RowError(BAD_HEADER, f"the column {twice[0]!r} is there twice; rename one of them")
+        raise RowError(BAD_HEADER, f"the column {twice[0]!r} occurs twice; rename one of them")
     labels = wanted.labels
     if labels is None:
         labels = next((name for name in _LABEL_NAMES if name in names), None)
@@ -32,7 +32,8 @@ def resolve_columns(names: Sequence[str], options: ReadOptions) -> Columns:
     weight = wanted.weight
     if options.with_labels and weight is not None and weight not in names:
         raise RowError(
-            BAD_HEADER, f"there is no column {weight!r} (the weight; --weight none: rows have none); {_listed(names)}"
+            BAD_HEADER,
+            f"there is no column {weight!r} (the weight; use --weight none if rows have none); {_listed(names)}",
         )
     for name in (*wanted.text, *wanted.features):
         if name not in names:
@@ -50,13 +51,13 @@ def resolve_columns(names: Sequence[str], options: ReadOptions) -> Columns:
 
 
 def columns_to_read(options: ReadOptions) -> Columns:
-    """The columns that the caller named, without those that rows to be answered do not need."""
+    """Return the columns that the caller named, without those that rows to predict do not need."""
     return options.columns if options.with_labels else replace(options.columns, labels=None, weight=None)
 
 
 def _missing(labels: str | None, names: Sequence[str]) -> RowError:
     what = "no column 'labels' or 'label'" if labels is None else f"no column {labels!r} (the labels)"
-    return RowError(BAD_HEADER, f"there is {what}; {_listed(names)}; say which one holds the labels")
+    return RowError(BAD_HEADER, f"there is {what}; {_listed(names)}; name the column of the labels")
 
 
 def _check_features(features: Sequence[str], names: Sequence[str]) -> None:

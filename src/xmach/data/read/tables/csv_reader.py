@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from xmach.data.read.lines import MAX_LINE_BYTES, Chunk, ProgressHandler, line_chunks
+from xmach.data.read.lines import MAX_LINE_BYTES, Chunk, line_chunks
 from xmach.data.read.rows import Fault, FaultHandler, RowError
 from xmach.data.read.sparse.exact import BlankLines
 from xmach.data.read.tables.columns import BAD_HEADER
@@ -25,21 +25,22 @@ from xmach.data.read.tables.csv_records import (
     record_end,
 )
 from xmach.data.read.tables.reader import CHUNK_BYTES, TableBlock, TableReader
+from xmach.types import OnProgress
 
 
 class CsvReader(TableReader):
-    """A table with one record a row; blank lines at its end are none. A table of one column has no blank lines."""
+    """Reads a table with one record per row. Blank lines at the end are ignored, except in a table of one column."""
 
     dialect: Dialect = CSV
 
-    def _blocks(self, path: Path, report: FaultHandler, progress: ProgressHandler | None) -> Iterator[TableBlock]:
+    def _blocks(self, path: Path, report: FaultHandler, on_progress: OnProgress | None) -> Iterator[TableBlock]:
         self._names: Sequence[str] = ()
         self._blanks = BlankLines()
         line, rest, tried, empty = 1, [b""], 0, True
-        for chunk in chain(line_chunks(path, progress, CHUNK_BYTES), _END):
+        for chunk in chain(line_chunks(path, on_progress, CHUNK_BYTES), _END):
             rest.append(chunk.data)
             size = sum(map(len, rest))
-            if size < 2 * tried and chunk.data:  # a record longer than a chunk is not looked at again for each one
+            if size < 2 * tried and chunk.data:  # do not rescan a record longer than a chunk for each chunk
                 continue
             data = b"".join(rest)
             if not self._names and data:
@@ -62,7 +63,7 @@ class CsvReader(TableReader):
             report(Fault(1, "no rows", "a header and no rows below it", rows_lost=0))
 
     def _take_header(self, data: bytes, at_end: bool, report: FaultHandler) -> int | None:
-        """Learn the columns; where the rows begin, or None where the table cannot be read."""
+        """Read the columns; return where the rows begin, or None if the table cannot be read."""
         stop = record_end(data, 0, self.dialect)
         if stop is None and not at_end:
             return 0
@@ -75,12 +76,12 @@ class CsvReader(TableReader):
             return None
         header = self.columns.header
         self._names = cells if header else [str(i) for i in range(len(cells))]
-        if not self._settle(self._names, 1, report):
+        if not self._resolve(self._names, 1, report):
             return None
         return stop if header else 0
 
     def _parse(self, data: bytes, line: int, at_end: bool) -> tuple[Records, TableBlock]:
-        """The records of whole lines: quickly where they are clean, one by one where they are not."""
+        """Split whole lines into records: quickly if they are clean, otherwise one by one."""
         quick = quick_records(data, line, self.dialect, len(self._names))
         if quick is not None and not (at_end and quick.end < len(data)):
             columns = self._quick_columns(quick.data)
@@ -91,7 +92,7 @@ class CsvReader(TableReader):
         return exact, TableBlock(exact.lines, self._columns(exact.data, pa.string()), exact.faults)
 
     def _quick_columns(self, data: bytes) -> dict[str, pa.Array] | None:
-        """The columns with their numbers; None where a row has too few cells or too many, or a number is none."""
+        """Return the columns; None if a row has too few or too many cells, or a number is invalid."""
         try:
             columns = self._columns(data, pa.float32())
         except pa.ArrowInvalid:
@@ -100,7 +101,7 @@ class CsvReader(TableReader):
         return columns if all(np.isfinite(column.to_numpy()).all() for column in numbers) else None
 
     def _columns(self, data: bytes, number: pa.DataType) -> dict[str, pa.Array]:
-        """The wanted columns, those of numbers in the type that is asked for; nothing is null, and 007 stays 007."""
+        """Return the wanted columns, numbers in the given type; no value becomes null, and 007 stays 007."""
         wanted = self._wanted()
         types = dict.fromkeys(wanted, number) | dict.fromkeys((*self.columns.text, self.columns.labels), pa.string())
         if not data:
@@ -125,7 +126,7 @@ class CsvReader(TableReader):
 
 
 class TsvReader(CsvReader):
-    """The same with tabs, and without quoting."""
+    """Reads a table with tabs between cells, and without quoting."""
 
     dialect = TSV
 

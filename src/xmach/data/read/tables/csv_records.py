@@ -1,6 +1,6 @@
-"""CSV and TSV text cut into records: where each begins and ends, and what is wrong with those that are none.
+"""Splits CSV and TSV text into records, and finds the faults of bad ones.
 
-CSV is quoted as RFC 4180 says: a cell in double quotes may hold delimiters, newlines and doubled quotes; elsewhere a
+CSV is quoted as in RFC 4180: a cell in double quotes may contain delimiters, newlines and doubled quotes; elsewhere a
 quote is a fault. TSV has no quoting: a quote is a character, and a tab or a newline always ends a cell.
 """
 
@@ -25,14 +25,14 @@ class Records(NamedTuple):
 
     data: bytes  # each ended by a newline
     lines: IntArray  # (n,) the line that each begins at
-    end: int  # so much of the text is done with; the rest is the beginning of a record
+    end: int  # where the records end; the rest of the text is the beginning of a record
     next_line: int  # where the rest begins
     faults: list[Fault]
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What ends a cell, and whether cells may be quoted."""
+    """The delimiter of cells, and whether cells may be quoted."""
 
     delimiter: str
     quoting: bool
@@ -49,9 +49,9 @@ _PLAIN = {CSV: re.compile(rb'[^",\r\n]*+'), TSV: re.compile(rb"[^\t\r\n]*+")}
 
 
 def quick_records(data: bytes, line: int, dialect: Dialect, n_columns: int) -> Records | None:
-    """All records of whole lines by a few passes over them; None where anything is wrong or unusual.
+    """Split whole lines into records in a few passes; None if anything is wrong or unusual.
 
-    Whether records have as many cells as there are columns is not looked at: pyarrow does.
+    The number of cells of a record is not checked here, but by pyarrow.
     """
     codes = np.frombuffer(data, np.uint8)
     if b"\0" in data or not is_utf8(data) or (b"\r" in data and (codes[1:][codes[:-1] == _RETURN] != _NEWLINE).any()):
@@ -86,7 +86,7 @@ def quick_records(data: bytes, line: int, dialect: Dialect, n_columns: int) -> R
 def exact_records(
     data: bytes, line: int, dialect: Dialect, n_columns: int, blanks: BlankLines, at_end: bool
 ) -> Records:
-    """The records of whole lines one by one, every fault told; the slow twin of `quick_records`."""
+    """Split whole lines into records one by one, with every fault; the slow twin of `quick_records`."""
     good: list[bytes] = []
     lines: list[int] = []
     faults: list[Fault] = []
@@ -118,9 +118,9 @@ def exact_records(
 
 
 def record_end(data: bytes, position: int, dialect: Dialect) -> int | None:
-    """Where the record that begins here ends; None if a quote is still open at the end of the text.
+    """Return where the record that begins here ends; None if a quote is still open at the end of the text.
 
-    A record that is none ends with the line in which that shows.
+    A bad record ends with the line of its fault.
     """
     while True:
         quoted = dialect.quoting and data[position] == _QUOTE
@@ -134,7 +134,7 @@ def record_end(data: bytes, position: int, dialect: Dialect) -> int | None:
 
 
 def record_cells(record: bytes, dialect: Dialect) -> list[str]:
-    """The cells of a record; raises RowError."""
+    """Split a record into cells; raises RowError."""
     try:
         text = record.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -177,12 +177,12 @@ def _unclosed(line: int) -> Fault:
 
 
 def count_lines(data: bytes) -> int:
-    """The newlines; five times as fast as bytes.count where lines are short."""
+    """Count the newlines; five times as fast as bytes.count if lines are short."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == _NEWLINE))
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether all of it is UTF-8."""
+    """Return whether all of it is UTF-8."""
     offsets = pa.py_buffer(np.array([0, len(data)], np.int64))
     try:
         pa.LargeStringArray.from_buffers(1, offsets, pa.py_buffer(data)).validate(full=True)

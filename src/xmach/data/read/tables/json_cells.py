@@ -1,4 +1,4 @@
-"""The cells of JSON objects: which type each column has, for pyarrow and for Python's own parser alike."""
+"""The cells of JSON objects: the type of each column, for both pyarrow's and Python's parser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xmach.data.options import Columns
 from xmach.data.read.rows import RowError
 
 _TYPES = {"text": pa.string(), "number": pa.float64()}
-_LABELS = {  # what labels are -> their type for pyarrow
+_LABELS = {  # kind of labels -> their type for pyarrow
     "text": pa.string(),
     "whole number": pa.int64(),
     "list of texts": pa.list_(pa.string()),
@@ -21,7 +21,7 @@ _SHAPE = "labels are a text, a whole number, or one list of either"
 
 
 class JsonCells:
-    """What each column holds. What labels are is learnt from the first row that has any."""
+    """The types of the columns. The kind of labels is taken from the first row that has any."""
 
     def __init__(self, columns: Columns) -> None:
         self._roles = dict.fromkeys(columns.text, "text") | dict.fromkeys(columns.features, "number")
@@ -31,7 +31,7 @@ class JsonCells:
         self._labels: str | None = None
 
     def schema(self) -> pa.Schema | None:
-        """The types for pyarrow; None while it is not known what labels are."""
+        """The types for pyarrow; None while the kind of labels is still unknown."""
         fields = [(name, _TYPES[role]) for name, role in self._roles.items()]
         if self._label_column is not None:
             if self._labels is None:
@@ -40,7 +40,7 @@ class JsonCells:
         return pa.schema(fields)
 
     def learn_labels(self, objects: Iterable[tuple[int, list[tuple[str, Any]]]]) -> None:
-        """Find out what labels are, if that is not known yet."""
+        """Find the kind of labels, if still unknown."""
         if self._label_column is None or self._labels is not None:
             return
         for _, pairs in objects:
@@ -52,18 +52,18 @@ class JsonCells:
                 return
 
     def row(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """The wanted cells of an object, in the right types; raises RowError."""
+        """Return the wanted cells of an object, in the right types; raises RowError."""
         cells: dict[str, Any] = {}
         for name, value in pairs:
             if name not in self._roles and name != self._label_column:
                 continue
             if name in cells:
-                raise RowError("key given twice", f"the key {name!r} is there twice")
+                raise RowError("key given twice", f"the key {name!r} occurs twice")
             cells[name] = self._label_cell(value) if name == self._label_column else self._cell(name, value)
         return cells
 
     def arrays(self, rows: list[dict[str, Any]]) -> dict[str, pa.Array]:
-        """Columns of rows that `row` made."""
+        """Convert rows of `row` to columns."""
         types = {name: _TYPES[role] for name, role in self._roles.items()}
         if self._label_column is not None:
             types[self._label_column] = pa.string() if self._labels == "text" else pa.list_(pa.string())
@@ -79,11 +79,11 @@ class JsonCells:
             try:
                 return float(value)
             except OverflowError:
-                return float("inf")  # told as not finite
+                return float("inf")  # reported as not finite
         raise RowError("mixed types", f"column {name!r}: expected a {role}, got {_kind(value)}")
 
     def _label_cell(self, value: Any) -> Any:
-        """Text as it is; whole numbers and lists as lists of text, which nothing splits."""
+        """Keep text; convert whole numbers and lists to lists of text, which are not split."""
         try:
             kind = _label_kind(value)
         except RowError as error:
@@ -98,7 +98,7 @@ class JsonCells:
 
 
 def _label_kind(value: Any) -> str | None:
-    """What a label cell holds; None for no labels; raises RowError."""
+    """Return the kind of a label cell; None for no labels; raises RowError."""
     if value is None or (type(value) is list and not value):  # an object is a list, too, of pairs
         return None
     if isinstance(value, str):
@@ -135,5 +135,5 @@ def _encodable(name: str, text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise RowError("not UTF-8", f"column {name!r}: half of a surrogate pair is no character") from None
+        raise RowError("not UTF-8", f"column {name!r}: half of a surrogate pair is not a character") from None
     return text

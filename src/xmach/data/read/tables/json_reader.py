@@ -1,7 +1,7 @@
-"""JSON lines: one object a line, gzip'd or not; pyarrow parses clean lines, Python's json the odd ones.
+"""JSON lines: one object per line, gzip'd or not; pyarrow parses clean lines, Python's json the others.
 
-The columns are the keys of the first object. A key that a row lacks is null there; keys that nothing asks for may hold
-anything. In a column of numbers true is 1 and false is 0.
+The columns are the keys of the first object. A key that a row lacks is null; keys that are not read may have any value.
+In a column of numbers true is 1 and false is 0.
 """
 
 from __future__ import annotations
@@ -16,33 +16,34 @@ import pyarrow as pa
 import pyarrow.json
 
 from xmach.data.options import ReadOptions
-from xmach.data.read.lines import Chunk, ProgressHandler, line_chunks
+from xmach.data.read.lines import Chunk, line_chunks
 from xmach.data.read.rows import Fault, FaultHandler, RowError
 from xmach.data.read.sparse.exact import BlankLines
 from xmach.data.read.tables.csv_records import is_utf8
 from xmach.data.read.tables.json_cells import JsonCells
 from xmach.data.read.tables.reader import CHUNK_BYTES, TableBlock, TableReader
+from xmach.types import OnProgress
 
-_EXPECTED = "JSON lines are expected, one object a line"
+_EXPECTED = "JSON lines are expected, one object per line"
 
 
 class JsonLinesReader(TableReader):
-    """Reads one file. The first labels in it say whether labels are text, whole numbers, or lists of these."""
+    """Reads one file. Its first labels decide whether labels are text, whole numbers, or lists of these."""
 
     def __init__(self, options: ReadOptions) -> None:
         super().__init__(options)
         self._blanks = BlankLines()
-        self._cells: JsonCells | None = None  # what the columns hold, once they are known
+        self._cells: JsonCells | None = None  # once the columns are known
 
-    def _blocks(self, path: Path, report: FaultHandler, progress: ProgressHandler | None) -> Iterator[TableBlock]:
+    def _blocks(self, path: Path, report: FaultHandler, on_progress: OnProgress | None) -> Iterator[TableBlock]:
         empty = True
-        for chunk in line_chunks(path, progress, CHUNK_BYTES):
+        for chunk in line_chunks(path, on_progress, CHUNK_BYTES):
             if empty and (fault := _not_lines(chunk)) is not None:
                 report(fault)
                 return
             if self._cells is None and (found := _first_object(chunk)) is not None:
                 line, keys = found
-                if not self._settle(keys, line, report):
+                if not self._resolve(keys, line, report):
                     return
                 self._cells = JsonCells(self.columns)
             if self._cells is not None:
@@ -60,7 +61,7 @@ class JsonLinesReader(TableReader):
             report(Fault(None, "no rows", f"no line is a JSON object; {_EXPECTED}", rows_lost=0))
 
     def _quick(self, chunk: Chunk) -> TableBlock | None:
-        """The rows of a chunk; None where anything is wrong or unusual."""
+        """Parse the rows of a chunk; None if anything is wrong or unusual."""
         data = chunk.data.replace(b"\r\n", b"\n") if b"\r" in chunk.data else chunk.data
         n_lines = data.count(b"\n")
         # Every line begins and ends with a brace, and there are as many objects as lines: so each line is one.
@@ -83,7 +84,7 @@ class JsonLinesReader(TableReader):
         return TableBlock(lines, columns, self._blanks.end())
 
     def _exact(self, chunk: Chunk) -> TableBlock:
-        """The rows of a chunk, line by line."""
+        """Parse the rows of a chunk, line by line."""
         rows: list[dict[str, Any]] = []
         lines: list[int] = []
         faults: list[Fault] = []
@@ -108,7 +109,7 @@ def _lines(chunk: Chunk) -> Iterator[tuple[int, bytes]]:
 
 
 def _objects(chunk: Chunk) -> Iterator[tuple[int, list[tuple[str, Any]]]]:
-    """The good lines of a chunk as (line, pairs)."""
+    """Yield the good lines of a chunk as (line, pairs)."""
     for line, raw in _lines(chunk):
         try:
             yield line, _parse(raw)
@@ -117,16 +118,16 @@ def _objects(chunk: Chunk) -> Iterator[tuple[int, list[tuple[str, Any]]]]:
 
 
 def _first_object(chunk: Chunk) -> tuple[int, list[str]] | None:
-    """The line and the keys of the first object in a chunk; a key that is there twice is named twice."""
+    """Return the line and the keys of the first object in a chunk, duplicates included."""
     for line, pairs in _objects(chunk):
         return line, [key for key, _ in pairs]
     return None
 
 
 def _not_lines(chunk: Chunk) -> Fault | None:
-    """The fault of a file that begins with one list of all rows, or with a value that is spread over lines.
+    """Return the fault of a file that begins with one list of all rows, or with a value that spans lines.
 
-    The lines of such a file may happen to be objects, so nothing of it is read.
+    Some lines of such a file may happen to be objects, so none of it is read.
     """
     text = chunk.data.decode("utf-8", "replace")
     start = len(text) - len(text.lstrip())
@@ -134,13 +135,13 @@ def _not_lines(chunk: Chunk) -> Fault | None:
     if text.startswith("[", start):
         what = "one JSON list of all rows"
     elif start < len(text) and _spread_over_lines(text, start):
-        what = "JSON that is spread over lines"
+        what = "JSON that spans lines"
     line = chunk.first_line + text.count("\n", 0, start)
-    return None if what is None else Fault(line, "no JSON lines", f"{what} is not read: {_EXPECTED}", rows_lost=0)
+    return None if what is None else Fault(line, "no JSON lines", f"{what} is not supported: {_EXPECTED}", rows_lost=0)
 
 
 def _spread_over_lines(text: str, start: int) -> bool:
-    """Whether a JSON value begins here and ends on a later line."""
+    """Return whether a JSON value begins here and ends on a later line."""
     try:
         _, stop = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -149,11 +150,11 @@ def _spread_over_lines(text: str, start: int) -> bool:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """The keys and values of an object in their order, so that keys given twice can be told, and it from a list."""
+    """The keys and values of an object in order: shows duplicate keys, and is distinct from a list."""
 
 
 def _parse(raw: bytes) -> list[tuple[str, Any]]:
-    """The object of a line; raises RowError."""
+    """Parse the object of a line; raises RowError."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -163,8 +164,8 @@ def _parse(raw: bytes) -> list[tuple[str, Any]]:
         value = json.loads(text, object_pairs_hook=_Pairs)
     except json.JSONDecodeError as error:
         cut = " (line cut off?)" if error.pos >= len(text) or error.msg.startswith("Unterminated") else ""
-        raise RowError("bad JSON", f"no JSON: {error.msg}{cut}", error.pos + 1) from None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits; lists in lists in lists
+        raise RowError("bad JSON", f"not JSON: {error.msg}{cut}", error.pos + 1) from None
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits; lists nested too deeply
         raise RowError("bad JSON", f"JSON that cannot be read: {error}") from None
     if not isinstance(value, _Pairs):
         raise RowError("no JSON object", f'expected an object such as {{"text": ...}}, got {text[:40]!r}')

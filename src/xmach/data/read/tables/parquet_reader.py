@@ -1,7 +1,7 @@
 """Parquet tables: read a few thousand rows at a time, whatever the size of their row groups.
 
-A Parquet file has no lines, so faults name the row, counted from 0 as in answers. In a column of numbers true is 1 and
-false is 0.
+A Parquet file has no lines, so faults name the row, counted from 0 as in predictions. In a column of numbers true is 1
+and false is 0.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xmach.data.options import ReadOptions
-from xmach.data.read.lines import ProgressHandler
 from xmach.data.read.rows import Batch, Fault, FaultHandler, RowError
 from xmach.data.read.tables import parquet_rows as own
 from xmach.data.read.tables.cells import BadRows, LabelCells, label_cells, weights
 from xmach.data.read.tables.reader import Features, TableBlock, TableReader
 from xmach.data.read.tables.string_labels import StringLabels
 from xmach.errors import DataFileError
-from xmach.types import FloatArray
+from xmach.types import FloatArray, OnProgress
 
 MAGIC = b"PAR1"
 _BLOCK_BYTES = 1 << 23  # unpacked
@@ -33,7 +32,7 @@ _ANY_SIZE = 2**31 - 1  # label names may make the metadata long
 
 
 class ParquetReader(TableReader):
-    """Reads one file: a table of texts or numbers, or rows in our own form where nothing else is asked for."""
+    """Reads one file: a table of texts or numbers, or, if no columns are named, rows in xmach's own form."""
 
     def __init__(self, options: ReadOptions) -> None:
         super().__init__(options)
@@ -41,13 +40,13 @@ class ParquetReader(TableReader):
 
     @property
     def n_features(self) -> int:
-        """The width that the file says, or that of other tables."""
+        """The width in the metadata, or that of other tables."""
         return super().n_features if self._own is None else self._own.n_features
 
     def _fault(self, line: int, error: RowError) -> Fault:
         return Fault(None, error.reason, f"row {line} (counted from 0): {error.message}")
 
-    def _blocks(self, path: Path, report: FaultHandler, progress: ProgressHandler | None) -> Iterator[TableBlock]:
+    def _blocks(self, path: Path, report: FaultHandler, on_progress: OnProgress | None) -> Iterator[TableBlock]:
         _check_ends(path)
         with _damage(path):
             file = pq.ParquetFile(
@@ -71,13 +70,13 @@ class ParquetReader(TableReader):
                     columns = {name: batch.column(name).cast(types[name]) for name in types}
                 yield TableBlock(np.arange(start, start + batch.num_rows), columns)
                 start += batch.num_rows
-                if progress is not None:
-                    progress(size * start // max(n_rows, 1), size)
-            if not start:  # a table of no rows has its columns all the same
+                if on_progress is not None:
+                    on_progress(size * start // max(n_rows, 1), size)
+            if not start:  # a table without rows still has columns
                 yield TableBlock(np.zeros(0, np.int64), {name: pa.array([], kind) for name, kind in types.items()})
 
     def _types(self, file: pq.ParquetFile, report: FaultHandler) -> dict[str, pa.DataType] | None:
-        """The type that each wanted column is to have; None where the table cannot be read."""
+        """Return the type to read each wanted column as; None if the table cannot be read."""
         schema, asked = file.schema_arrow, self.columns
         try:
             plain = not asked.text and not asked.features
@@ -85,7 +84,7 @@ class ParquetReader(TableReader):
                 self._own = own.Sizes.from_metadata(file.metadata.metadata)
             if self._own is not None:
                 return self._own_types(schema, self._own)
-            if not self._settle(schema.names, None, report):
+            if not self._resolve(schema.names, None, report):
                 return None
             return {name: self._type(name, schema.field(name).type) for name in self._wanted()}
         except RowError as error:
@@ -107,7 +106,7 @@ class ParquetReader(TableReader):
         return {field.name: field.type for field in expected if field.name not in unread}
 
     def _type(self, name: str, found: pa.DataType) -> pa.DataType:
-        """The type to read a column of a table as; raises RowError."""
+        """Return the type to read a column of a table as; raises RowError."""
         if name in self.columns.text:
             kind, wanted = _as_text(found), "text"
         elif name == self.columns.labels:
@@ -115,7 +114,7 @@ class ParquetReader(TableReader):
         else:
             kind, wanted = _as_number(found), "numbers"
         if kind is None:
-            hint = "; if it is text, say so" if wanted == "numbers" and _as_text(found) is not None else ""
+            hint = "; if it is text, name it as text" if wanted == "numbers" and _as_text(found) is not None else ""
             raise RowError("wrong type", f"column {name!r} holds {found}, expected {wanted}{hint}")
         return kind
 
@@ -177,7 +176,7 @@ def _any_of(found: pa.DataType, *tests: str) -> bool:
 
 
 def _check_ends(path: Path) -> None:
-    """A Parquet file begins and ends with its mark; the end is what a file that was cut off lacks."""
+    """Raise DataFileError unless the file begins and ends with Parquet's magic bytes; a cut-off file lacks the last."""
     with path.open("rb") as file:
         begin = file.read(len(MAGIC))
         size = file.seek(0, os.SEEK_END)
@@ -186,7 +185,7 @@ def _check_ends(path: Path) -> None:
     if not size:
         raise DataFileError(path, None, "empty file; expected Parquet")
     if begin != MAGIC:
-        raise DataFileError(path, None, f"no Parquet file: it begins with {begin!r} instead of {MAGIC!r}")
+        raise DataFileError(path, None, f"not a Parquet file: it begins with {begin!r} instead of {MAGIC!r}")
     if end != MAGIC or size < 3 * len(MAGIC):
         raise DataFileError(path, None, f"the Parquet file is cut off: it does not end with {MAGIC!r}")
 

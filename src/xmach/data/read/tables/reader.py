@@ -1,4 +1,4 @@
-"""What all tables have in common: blocks of columns become batches of rows, and labels that are text get ids."""
+"""The common part of table readers: converts blocks of columns to batches of rows, and text labels to ids."""
 
 from __future__ import annotations
 
@@ -14,41 +14,40 @@ import pyarrow.compute as pc
 
 from xmach.data.options import ReadOptions
 from xmach.data.read.labels import LabelsByTable
-from xmach.data.read.lines import ProgressHandler
 from xmach.data.read.rows import Batch, Fault, FaultHandler, RowError
 from xmach.data.read.tables.cells import BadRows, LabelCells, label_cells, numbers, texts, weights
 from xmach.data.read.tables.columns import columns_to_read, resolve_columns
 from xmach.data.read.tables.string_labels import StringLabels
 from xmach.errors import ParameterError
-from xmach.types import FloatArray, Int32Array, IntArray, row_batches
+from xmach.types import FloatArray, Int32Array, IntArray, OnProgress, row_batches
 
-_TEXTS = 1 << 13  # rows made of text at a time: a chunk's words and columns take thirty times its bytes
-CHUNK_BYTES = 1 << 22  # of text formats: pyarrow's parsers cost a tenth of a millisecond a call
+_TEXTS = 1 << 13  # texts vectorized at a time: the words and columns of a chunk take thirty times its bytes
+CHUNK_BYTES = 1 << 22  # of text formats: pyarrow's parsers cost a tenth of a millisecond per call
 
 
 @dataclass(frozen=True)
 class TableBlock:
-    """Some rows of a table, those columns that are wanted, and the faults of rows that have no cells to show."""
+    """The wanted columns of some rows, and the faults of rows that could not be split into cells."""
 
-    lines: IntArray  # (n,) the line that each row begins at; in a file without lines, its row, counted from 0
+    lines: IntArray  # (n,) the first line of each row; in a file without lines, its number from 0
     columns: dict[str, pa.Array]
     faults: list[Fault] = field(default_factory=list)
 
     def without(self, bad: BadRows) -> TableBlock:
-        """The other rows."""
+        """Return the block without bad rows."""
         keep = np.ones(len(self.lines), np.bool_)
         keep[list(bad)] = False
         chosen = {name: column.filter(pa.array(keep)) for name, column in self.columns.items()}
         return TableBlock(self.lines[keep], chosen, self.faults)
 
     def parts(self, size: int) -> Iterator[TableBlock]:
-        """The block, at most `size` rows at a time; a fault goes with the rows that it lies among."""
+        """Split the block into parts of at most `size` rows; faults stay with the rows around them."""
         faults = self.faults
         for start, stop in row_batches(max(len(self.lines), 1), size):
             here, later = faults, []
             if stop < len(self.lines):
                 here = [fault for fault in faults if (fault.line or 0) < self.lines[stop]]
-                later = faults[len(here) :]  # they are in the order of lines
+                later = faults[len(here) :]  # they are ordered by line
             chosen = {name: column.slice(start, size) for name, column in self.columns.items()}
             yield TableBlock(self.lines[start:stop], chosen, here)
             faults = later
@@ -64,30 +63,30 @@ class Features(NamedTuple):
 
 
 class TableReader(LabelsByTable, ABC):
-    """Reads one table; label ids are known when all batches are through.
+    """Reads one table; label ids are known once all batches have been read.
 
-    Rows are text columns made into features by `options.text`, or columns of numbers, which stay dense. Without
-    `options.text` texts are looked at but not made into features: `feature_counts` is 1 where there is any text.
+    Features are text columns, vectorized by `options.text`, or columns of numbers, which stay dense. Without
+    `options.text` texts are checked but not vectorized: `feature_counts` is 1 for rows with any text.
     """
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._labels: StringLabels = StringLabels(options.label_names, options.known_labels)
-        self.columns = columns_to_read(options)  # with nothing left open once the first batch is there
+        self.columns = columns_to_read(options)  # all resolved once the first batch has been read
         text = options.text
         if text is not None and options.columns.text and options.n_features not in (None, text.n_features):
-            raise ParameterError(f"n_features is {options.n_features} but the text makes {text.n_features}")
+            raise ParameterError(f"n_features is {options.n_features} but the text vectorizer has {text.n_features}")
 
     @property
     def n_features(self) -> int:
-        """The width of the text's rows, or the number of numeric columns."""
+        """The width of the vectorizer, or the number of numeric columns."""
         if self.columns.text:
             return 0 if self._options.text is None else self._options.text.n_features
         return len(self.columns.features)
 
-    def batches(self, path: Path, report: FaultHandler, progress: ProgressHandler | None = None) -> Iterator[Batch]:
-        """The rows; faults are reported in order of lines."""
-        for block in self._blocks(path, report, progress):
+    def batches(self, path: Path, report: FaultHandler, on_progress: OnProgress | None = None) -> Iterator[Batch]:
+        """Yield the rows; faults are reported in order of lines."""
+        for block in self._blocks(path, report, on_progress):
             for part in [block] if self._options.text is None else block.parts(_TEXTS):
                 batch = self._batch(part)
                 for fault in batch.faults:
@@ -95,15 +94,15 @@ class TableReader(LabelsByTable, ABC):
                 yield batch
 
     @abstractmethod
-    def _blocks(self, path: Path, report: FaultHandler, progress: ProgressHandler | None) -> Iterator[TableBlock]:
-        """The wanted columns, some rows at a time, after `_settle` has said yes to the header."""
+    def _blocks(self, path: Path, report: FaultHandler, on_progress: OnProgress | None) -> Iterator[TableBlock]:
+        """Yield the wanted columns in blocks of rows, after `_resolve` has accepted the header."""
 
     def _fault(self, line: int, error: RowError) -> Fault:
-        """What is wrong with the row of that line."""
+        """Return the fault of the row on that line."""
         return error.at(line)
 
-    def _settle(self, names: Sequence[str], line: int | None, report: FaultHandler) -> bool:
-        """Find the columns among those that are there; False, and a fault that nothing skips, if they do not fit."""
+    def _resolve(self, names: Sequence[str], line: int | None, report: FaultHandler) -> bool:
+        """Resolve the columns of the table; if they do not fit, report a fault that cannot be skipped: False."""
         try:
             self.columns = resolve_columns(names, self._options)
         except RowError as error:
@@ -112,12 +111,12 @@ class TableReader(LabelsByTable, ABC):
         return True
 
     def _wanted(self) -> list[str]:
-        """The columns to read."""
+        """Return the columns to read."""
         named = (*self.columns.text, *self.columns.features, self.columns.labels, self.columns.weight)
         return list(dict.fromkeys(name for name in named if name is not None))
 
     def _batch(self, block: TableBlock) -> Batch:
-        """The good rows of a block; each round drops the rows that it finds bad, so the last one sees none."""
+        """Return the good rows of a block; each round drops bad rows, until a round finds none."""
         found: list[tuple[int, RowError]] = []
         while True:
             bad: BadRows = {}
@@ -140,7 +139,7 @@ class TableReader(LabelsByTable, ABC):
         )  # fmt: skip
 
     def _features(self, block: TableBlock, bad: BadRows) -> Features | pa.StringArray:
-        """The features, or the texts that are to become features once all rows are known to be good."""
+        """Return the features, or texts to vectorize once all rows are known to be good."""
         if self.columns.text:
             return texts([(name, block.columns[name]) for name in self.columns.text], bad)
         dense = np.empty((len(block.lines), len(self.columns.features)), np.float32)
@@ -167,16 +166,16 @@ class TableReader(LabelsByTable, ABC):
         return label_cells(name, block.columns[name], self.columns.label_separator, bad)
 
     def _label_values(self, block: TableBlock, labels: LabelCells, bad: BadRows) -> FloatArray | None:
-        """Counts or weights of labels; tables have none, but for our own."""
+        """Return counts or weights of labels; only xmach's own Parquet has them."""
         return None
 
 
 def _distinct(
     counts: IntArray, labels: IntArray, values: FloatArray | None
 ) -> tuple[IntArray, IntArray, FloatArray | None]:
-    """Labels sorted within their row, each once."""
-    keys = np.repeat(np.arange(len(counts)) << 32, counts) | labels  # labels are numbered from 0, and fewer than 2**32
-    order = np.argsort(keys, kind="stable")  # quick, as rows are in order already
+    """Sort labels within their row, and drop duplicates."""
+    keys = np.repeat(np.arange(len(counts)) << 32, counts) | labels  # labels are below 2**32
+    order = np.argsort(keys, kind="stable")  # fast, because rows are in order already
     first = np.diff(keys[order], prepend=-1) > 0
     order = order[first]
     kept = np.bincount(keys[order] >> 32, minlength=len(counts))

@@ -1,4 +1,4 @@
-"""Labels that are text: numbered as they come while a file is read, given their ids when all are seen."""
+"""Text labels: numbered by first occurrence while a file is read; ids are assigned once all have been seen."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ import pyarrow.compute as pc
 from xmach.data.read.labels import ids_by_name
 from xmach.types import Int32Array, IntArray
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,999}")  # Python refuses to compute with some thousands of digits
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,999}")  # Python does not convert thousands of digits
 
-_FIRST = 1 << 17  # labels that Arrow looks for: CSV with 100,000 labels reads at 59 MB/s, by Python's dict alone at 46
+_FIRST = 1 << 17  # labels that Arrow looks up: CSV with 100,000 labels reads at 59 MB/s, with Python's dict alone at 46
 
 
 class StringLabels:
-    """The labels of one file. Known ones (the model's) keep their ids; the others follow, sorted.
+    """The labels of one file. Known ones (the model's) keep their ids; new ones follow, sorted.
 
-    Without names the known labels are called 0..n-1. New labels are sorted as numbers where all of them are whole
-    numbers without leading zeros, so that 10 comes after 9, and otherwise as text.
+    Without names the known labels are named 0..n-1. New labels are sorted as numbers if all of them are whole numbers
+    without leading zeros, so that 10 comes after 9; otherwise as text.
     """
 
     def __init__(self, names: Sequence[str] | None, n_known: int | None) -> None:
         self._known_names, self._n_known = names, n_known
-        self._numbers: dict[str, int] = {}  # label -> its number, by first sight
-        self._first = pa.array([], pa.string())  # most of the first of them
+        self._numbers: dict[str, int] = {}  # label -> its number, by first occurrence
+        self._first = pa.array([], pa.string())  # most of the first `_FIRST` labels
         self._table: tuple[Int32Array, list[str]] | None = None
 
     def number(self, labels: pa.Array) -> IntArray:
-        """(n,) the number of each label, a text or a whole number; Arrow finds the first of them, Python the rest."""
+        """Return the number of each label (n,), a text or a whole number; Arrow looks up the first, Python the rest."""
         encoded = labels.dictionary_encode()
         distinct = encoded.dictionary.cast(pa.string())
         found = pc.index_in(distinct, value_set=self._first)
@@ -45,17 +45,17 @@ class StringLabels:
         return chosen
 
     def ids(self, numbers: IntArray) -> Int32Array:
-        """The ids of labels by their numbers."""
+        """Convert numbers of labels to ids."""
         return self._settled()[0][numbers]
 
     @property
     def n_labels(self) -> int:
-        """The known labels and the new ones."""
+        """The number of labels, known and new."""
         return (self._n_known or 0) + len(self._settled()[1])
 
     @property
     def names(self) -> Sequence[str] | None:
-        """All names by id; None if the known labels are called by their ids and no others were seen."""
+        """All names by id; None if the known labels have no names and there are no new ones."""
         new = self._settled()[1]
         if self._known_names is None and self._n_known is not None and not new:
             return None
@@ -63,7 +63,7 @@ class StringLabels:
         return (*known, *new)
 
     def _settled(self) -> tuple[Int32Array, list[str]]:
-        """The id of each number, and the new names in the order of their ids."""
+        """Return the id of each number, and the new names by id."""
         if self._table is None:
             seen = list(self._numbers)
             ids = self._known_ids(seen)
@@ -73,7 +73,7 @@ class StringLabels:
         return self._table
 
     def _known_ids(self, seen: list[str]) -> Int32Array:
-        """The ids that known labels have; -1 for new ones."""
+        """Return the ids of known labels; -1 for new ones."""
         if self._known_names is not None:
             return ids_by_name(seen, self._known_names).astype(np.int32)
         if not self._n_known:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from xmach.learners import LabelledRows, NetworkSettings
+from xmach.learners.buffers import Buffers
+from xmach.learners.layers import ActiveUnits
 from xmach.learners.network import NetworkTrainer
-from xmach.learners.room import Room
-from xmach.learners.silent import Active
 from xmach.types import FloatArray
 
 N, H, OUT = 40, 12, 7
@@ -27,14 +27,14 @@ def activations(silent: list[int]) -> FloatArray:
 def test_products_are_those_of_all_units(silent: list[int]) -> None:
     draw = np.random.default_rng(1)
     hidden, weights, delta = activations(silent), draw.normal(size=(H, OUT)).astype(np.float32), None
-    active = Active.of(hidden, weights, Room(), 2)
+    active = ActiveUnits.select(hidden, weights, Buffers(), 2)
     # one silent unit of twelve in 40 rows is not worth a copy of the others' weights
     assert len(active.units) == (H if len(silent) < 5 else H - len(silent))
     np.testing.assert_allclose(active.inputs @ active.weights, hidden @ weights, rtol=1e-5, atol=1e-6)
     delta = draw.normal(size=(N, OUT)).astype(np.float32)
-    gradient, places = active.gradient(delta, Room())
+    gradient, places = active.weight_gradient(delta, Buffers())
     np.testing.assert_allclose(gradient[places], hidden.T @ delta, rtol=1e-5, atol=1e-5)
-    lower = active.lower(delta, Room(), 2)
+    lower = active.input_gradient(delta, Buffers(), 2)
     let_through = (hidden > 0).any(axis=0) | (len(active.units) == H)
     np.testing.assert_allclose(lower, (delta @ weights.T) * let_through, rtol=1e-5, atol=1e-5)
 
@@ -42,7 +42,7 @@ def test_products_are_those_of_all_units(silent: list[int]) -> None:
 def test_a_unit_that_is_no_number_is_not_silent() -> None:
     hidden = activations(list(range(6)))
     hidden[3, 2] = np.nan
-    active = Active.of(hidden, np.ones((H, OUT), np.float32), Room(), 2)
+    active = ActiveUnits.select(hidden, np.ones((H, OUT), np.float32), Buffers(), 2)
     assert active.units.tolist() == [2, *range(6, H)]
     assert np.isnan(active.inputs @ active.weights).any()  # so that divergence is seen
 
@@ -55,7 +55,7 @@ def test_a_step_is_the_same_with_all_units(
     rows = make_labelled(N, 8, 30, OUT)
     trainers = []
     for worth in (10**9, 0):  # never, always
-        monkeypatch.setattr("xmach.learners.silent._WORTH", worth)
+        monkeypatch.setattr("xmach.learners.layers._MIN_ROWS_SAVED", worth)
         settings = NetworkSettings(hidden=(9, H), loss=loss, weight_decay=0.1)
         trainer = NetworkTrainer(8, OUT, settings, seed=3, repetition=1)
         for step in range(4):
