@@ -19,6 +19,7 @@ from benchmarks.peers.adapter import PEERS, library_version
 from benchmarks.peers.sources import Source, digest_of, provide
 from benchmarks.places import OUT, ROOT
 from benchmarks.processes import Stopped, run_within
+from xmach.files import atomic_file
 from xmach.planning import human_bytes
 
 PLACE = OUT / "peers"
@@ -124,15 +125,21 @@ def _run(verb: str, job: dict[str, Any], out: Path, limits: Limits) -> dict[str,
         known: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         if "failed" not in known or ("limits" in known and limits.within(known["limits"])):
             return known
-    draft = out.with_suffix(f".{os.getpid()}.part")
-    file = out.with_suffix(".job")
-    file.write_text(json.dumps(job | {"out": str(draft)}), encoding="utf-8")
+    with atomic_file(out) as draft:
+        result = _ended(verb, job | {"out": str(draft)}, out.with_suffix(".job"), limits)
+        draft.write_text(json.dumps(result), encoding="utf-8")
+    return result
+
+
+def _ended(verb: str, job: dict[str, Any], file: Path, limits: Limits) -> dict[str, Any]:
+    """Run a process to its end; what it wrote into the file that the job names, or why it failed."""
+    file.write_text(json.dumps(job), encoding="utf-8")
     command = [sys.executable, "-m", "benchmarks.peers.contestant", verb, str(file)]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = os.environ | dict.fromkeys(_THREADS, "1") | {"PYTHONPATH": path}
     try:
         run_within(command, environment, limits.memory, limits.seconds, _LOOK)
-        result: dict[str, Any] = json.loads(draft.read_text(encoding="utf-8"))
+        result: dict[str, Any] = json.loads(Path(job["out"]).read_text(encoding="utf-8"))
     except Stopped as stopped:
         given = {"memory": limits.memory, "seconds": limits.seconds}
         result = {
@@ -142,8 +149,6 @@ def _run(verb: str, job: dict[str, Any], out: Path, limits: Limits) -> dict[str,
     except subprocess.CalledProcessError as error:  # not kept as an end: what went wrong may be mended
         last = (error.stderr or b"").decode(errors="replace").strip().splitlines()[-1:]
         result = {"failed": f"ended with {error.returncode}: {' '.join(last) or 'it said nothing'}"}
-    draft.write_text(json.dumps(result), encoding="utf-8")
-    draft.replace(out)
     return result
 
 

@@ -168,9 +168,10 @@ def _is_abandoned(left: Path, temporary: re.Match[str]) -> bool:
         return not _is_alive(int(temporary["process"]), temporary["started"])
     if temporary["target"] is None:
         return False
+    inside = (Path(base, name) for base, folders, files in os.walk(left) for name in (*folders, *files))
     last_change = 0.0
-    for path in (left, *left.rglob("*")):
-        with suppress(FileNotFoundError):
+    for path in (left, *inside):
+        with suppress(OSError):  # its writer may be removing it
             last_change = max(last_change, path.lstat().st_mtime)
     return time.time() - last_change > _SILENT_SECONDS
 

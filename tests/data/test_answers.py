@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,19 @@ def test_a_place_where_no_file_can_be_is_told_by_its_name(tmp_path: Path, monkey
     with pytest.raises(ParameterError, match=rf"written to {path}: no permission"), open_answers(path):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_takes_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a folder where no file may be made, such as /dev."""
+    pipe, lines = tmp_path / "pipe", list[str]()
+    os.mkfifo(pipe)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    reader = threading.Thread(target=lambda: lines.extend(pipe.read_text().splitlines()))
+    reader.start()
+    with open_answers(pipe) as answers:
+        answers.write(range(3), TopK(IDS, SCORES, IDS))
+    reader.join()
+    assert [json.loads(line)["row"] for line in lines] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])

@@ -355,6 +355,44 @@ def test_an_interrupted_replacement_keeps_the_old_model(model: Path, monkeypatch
     assert [path.name for path in model.parent.iterdir()] == ["model"]
 
 
+KILLED_WHILE_REPLACING = """
+import os, signal, sys
+from pathlib import Path
+from xmach import files
+from xmach.store import replacing
+files._exchange = lambda one, other: False  # as where the file system cannot do it
+rename, renames = os.rename, []
+def killed(source, target):
+    renames.append(target)
+    if len(renames) == 3:  # onto the old model, which fails; the old one aside; and now the new one
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(source, target)
+os.rename = killed
+with replacing(Path(sys.argv[1]), overwrite=True) as store:
+    (store.folder / "plan.json").write_text("another")
+"""
+
+
+def test_a_model_that_a_killed_save_had_moved_aside_is_found(model: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", KILLED_WHILE_REPLACING, str(model)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert not model.exists()
+    load(model)
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+def test_a_model_saved_by_another_process_in_the_meantime_is_kept(finished: Path, tmp_path: Path) -> None:
+    def save_twice(folder: Path) -> None:
+        with replacing(folder, overwrite=False) as store:
+            shutil.copytree(finished, store.folder, dirs_exist_ok=True)
+            shutil.copytree(finished, folder)
+
+    with pytest.raises(PlanMismatch, match="another process has written here in the meantime"):
+        save_twice(tmp_path / "model")
+    load(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
 def test_files_can_be_read_by_others(model: Path) -> None:
     mask = os.umask(0o022)
     os.umask(mask)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from xmach.errors import ModelIncomplete, ModelMissing
+from xmach.files import remove_abandoned
 from xmach.models.pages import FirstLayers
 from xmach.predictor import Predictor
 from xmach.store.index import open_index
@@ -18,6 +19,8 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
     A folder that lacks repetitions is refused, or with `allow_partial` answers with those it has.
     """
     store = ModelStore(Path(folder))
+    if not store.folder.is_dir():
+        remove_abandoned(store.folder.absolute().parent)  # a save that was killed may have moved the old model aside
     if not store.folder.is_dir():
         raise ModelMissing(f"{folder}: there is no such folder")
     plan, present, manifest = store.plan(), store.present(), store.manifest()

@@ -34,7 +34,7 @@ class Answers(Protocol):
 def open_answers(path: Path | None) -> Iterator[Answers]:
     """A writer to a file, Parquet where its name ends so, otherwise JSON lines; None: JSON lines to stdout.
 
-    A file gets its name when it is whole: what fails half-way leaves none. A place where no file can be is told first.
+    A file gets its name when it is complete. Raises ParameterError at once if no file can be written there.
     """
     if path is None:
         yield _JsonLines(sys.stdout)
@@ -51,14 +51,15 @@ def open_answers(path: Path | None) -> Iterator[Answers]:
 
 def _check_place(path: Path) -> None:
     problem = None
-    if path.exists() and not path.is_dir() and not path.is_file():  # a pipe or a device
-        return
+    folder = (path.resolve() if path.is_symlink() else path).parent
     if path.is_dir():
         problem = "this is a folder; name a file in it"
-    elif not path.parent.is_dir():
-        problem = f"there is no folder {path.parent}"
-    elif not os.access(path.parent, os.W_OK):
-        problem = f"no permission to write in the folder {path.parent}"
+    elif path.exists() and not path.is_file():  # a pipe or a device
+        pass
+    elif not folder.is_dir():
+        problem = f"there is no folder {folder}"
+    elif not os.access(folder, os.W_OK):
+        problem = f"no permission to write in the folder {folder}"
     if problem is not None:
         raise ParameterError(f"answers cannot be written to {path}: {problem}")
 
