@@ -180,7 +180,7 @@ class Decoder:
                 return pruned(piece, seen, k)
             return *scan(piece, self._index, seen, rule.merge, k), Statistics.of_scan(len(piece), self.n_labels)
 
-        workers = min(len(cells), usable_cores() if threads is None else threads)
+        workers = 1 if len(cells) < 2 else min(len(cells), usable_cores() if threads is None else threads)
         if workers <= 1:
             parts = [part((0, len(cells)))]
         else:  # the kernels release the GIL
