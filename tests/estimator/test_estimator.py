@@ -346,7 +346,7 @@ class TestBadArrays:
         else:
             X.indices[3] = -1 if damage == "negative" else 6
         for call in (lambda: MACHClassifier(**SMALL).fit(X, blobs[1]), lambda: fitted.predict(X)):
-            with pytest.raises(ValueError, match="no valid CSR matrix"):
+            with pytest.raises(ValueError, match="not a valid CSR matrix"):
                 call()
 
     def test_lengths_and_widths(self, blobs: tuple[np.ndarray, np.ndarray], fitted: MACHClassifier) -> None:

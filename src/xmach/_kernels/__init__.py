@@ -1,1 +1,1 @@
-"""Numba kernels: small plain functions of arrays. Each has a slow NumPy twin beside it that judges it in the tests."""
+"""Numba kernels: small plain functions of arrays. The tests compare each with a slow NumPy twin (tests/reference)."""

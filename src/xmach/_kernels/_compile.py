@@ -1,4 +1,4 @@
-"""The one place where Numba is called."""
+"""Compiles kernels; the only module that calls Numba."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ T = TypeVar("T")
 if TYPE_CHECKING:
 
     def int64(number: Any) -> int:
-        """A number of one width. Numba compiles a callee anew for every other width, and for every constant."""
+        """Convert to a fixed width. Numba compiles a callee again for every other width, and for every constant."""
 
     def float64(number: Any) -> float:
-        """A number in double precision; in a kernel `float` leaves a float32 what it is."""
+        """Convert to double precision; in a kernel, `float` leaves a float32 unchanged."""
 
 else:
     int64, float64 = np.int64, np.float64
 
 
 def kernel(function: Callable[P, T]) -> Callable[P, T]:
-    """Compile at the first call, keep the machine code on disk, release the GIL.
+    """Compile on the first call, cache the machine code on disk, and release the GIL.
 
-    No `parallel=True`: one thread learns a repetition, and it triples the compile time. No fastmath: sums keep their
-    order, so that results are the same bytes everywhere on one machine. `error_model="numpy"` lets loops with a
-    division vectorise.
+    No `parallel=True`: a repetition is trained by one thread, and it triples the compile time. No fastmath: sums keep
+    their order, so results are the same bytes everywhere on one machine. `error_model="numpy"` lets loops with a
+    division be vectorized.
     """
     try:
         compiled = numba.njit(function, cache=True, nogil=True, error_model="numpy")
@@ -42,10 +42,10 @@ def kernel(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _stamp(compiled: Any, function: Callable[..., Any]) -> None:
-    """Keep cached machine code valid only as long as no kernel source changes.
+    """Invalidate cached machine code when any kernel source changes.
 
     Numba checks only the time and size of the function's own file. But kernels from other files are compiled into
-    their callers, and all files of a wheel have the same time: after an upgrade the old code would answer.
+    their callers, and all files of a wheel have the same time: after an upgrade the old code would run.
     """
     file = compiled._cache._cache_file
     file._source_stamp = (file._source_stamp, _sources(Path(function.__code__.co_filename).parent))
@@ -53,7 +53,7 @@ def _stamp(compiled: Any, function: Callable[..., Any]) -> None:
 
 @cache
 def _sources(folder: Path) -> str:
-    """A digest of all kernel sources, and of a folder of kernels elsewhere in the package."""
+    """Return a digest of all kernel sources, and of a folder of kernels elsewhere in the package."""
     digest = hashlib.sha256()
     for path in sorted({*Path(__file__).parent.rglob("*.py"), *folder.glob("*.py")}):
         digest.update(path.name.encode() + path.read_bytes())

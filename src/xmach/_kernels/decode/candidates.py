@@ -1,4 +1,4 @@
-"""Some labels only: their signatures, and their scores where every row has labels of its own."""
+"""Candidates: the signatures of some labels, and their scores if every row has its own candidates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xmach.types import AnyArray, DoubleArray, FloatArray, IntArray
 
 @kernel
 def _remainder(number: Any, divisor: Any, inverse: Any) -> Any:
-    """A whole number modulo another, both below 2^53: the quotient is off by one at most, which the rest shows."""
+    """Return a whole number modulo another, both below 2^53; corrects a quotient that is off by one."""
     rest = number - np.floor(number * inverse) * divisor
     rest += divisor if rest < 0.0 else 0.0
     return rest - (divisor if rest >= divisor else 0.0)
@@ -35,10 +35,10 @@ def _buckets(high: DoubleArray, low: DoubleArray, b: DoubleArray, p: float, n: f
 
 @kernel
 def gather_signatures(index: Any, ids: IntArray, out: AnyArray) -> None:
-    """The signatures of the given labels, (m, R): by the hash where one is known, otherwise from the table.
+    """Return the signatures of the given labels, (m, R): by the hash if it is known, otherwise from the table.
 
-    Not from a table that lies beside a model, though there is one: a million of 50 million labels are on nearly every
-    page of it.
+    The stored table of a model is not used if the hash is known: a million of 50 million labels would touch nearly
+    every page of it.
     """
     if index.prime == 0:
         for i in range(len(ids)):
@@ -52,7 +52,7 @@ def gather_signatures(index: Any, ids: IntArray, out: AnyArray) -> None:
 
 @kernel
 def score_pairs(cells: FloatArray, index: Any, indptr: IntArray, ids: IntArray, rule: int, out: FloatArray) -> None:
-    """The scores of the labels ids[indptr[i]:indptr[i + 1]] of each row i: cells (n, R, B), out (len(ids),)."""
+    """Score the labels ids[indptr[i]:indptr[i + 1]] of each row i: cells (n, R, B), out (len(ids),)."""
     longest = 0
     for i in range(len(cells)):
         longest = max(longest, indptr[i + 1] - indptr[i])

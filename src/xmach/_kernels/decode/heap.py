@@ -1,4 +1,4 @@
-"""The k best so far: a heap whose root is the worst of them, lowest score first, at equality the largest id."""
+"""The k best so far: a heap whose root is the worst of them, that is the lowest score, ties by largest id."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xmach.types import FloatArray, IntArray
 
 @kernel
 def sift_down(scores: FloatArray, ids: IntArray, size: int, score: np.float32, label: int) -> None:
-    """Put (score, label) in place of the root."""
+    """Replace the root by (score, label)."""
     place = 0
     while True:
         child = 2 * place + 1
@@ -31,7 +31,7 @@ def sift_down(scores: FloatArray, ids: IntArray, size: int, score: np.float32, l
 
 @kernel
 def offer(scores: FloatArray, ids: IntArray, score: np.float32, label: int) -> None:
-    """Keep a label if it is among the k best so far and not there already; an empty place has an id beyond all."""
+    """Keep a label if it is one of the k best so far and not there already; empty places have an id above all."""
     if score < scores[0] or (score == scores[0] and label >= ids[0]):
         return
     again = 0

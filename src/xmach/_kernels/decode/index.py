@@ -1,4 +1,4 @@
-"""What a decoder asks of the buckets: a label's signature, a bucket's members; from tables, or from the hash alone."""
+"""The index of a decoder: the signature of a label and the members of a bucket, from tables or from the hash."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xmach.types import AnyArray, Int32Array, IntArray
 
 
 class Index(NamedTuple):
-    """The buckets of K labels. Without tables (`signatures` has no rows) both questions are answered by arithmetic.
+    """The buckets of K labels. Without tables (`signatures` has no rows) both are computed from the hash.
 
     h(x) = ((a x + b) mod p) mod B, so the labels of bucket c are x = a^-1 (y - b) mod p for y = c, c + B, c + 2B, ...
     below p: from each to the next it is one addition modulo p.
@@ -19,13 +19,13 @@ class Index(NamedTuple):
 
     n_labels: int
     n_buckets: int
-    prime: int  # 0 where no hash is known
+    prime: int  # 0 if the hash is unknown
     a: IntArray  # (R,)
     b: IntArray  # (R,)
     inverse: IntArray  # (R,) a^-1 mod p
     signatures: AnyArray  # (K, R), or (0, R)
     offsets: IntArray  # (R, B + 1), or (R, 0)
-    labels: Int32Array  # (R, K) by bucket and rising id, or (R, 0)
+    labels: Int32Array  # (R, K) by bucket and ascending id, or (R, 0)
 
 
 @kernel
@@ -55,7 +55,7 @@ def signature(index: Any, label: int, out: IntArray) -> None:
 
 @kernel
 def members(index: Any, r: int, bucket: int, out: Int32Array) -> int:
-    """Write the labels of a bucket by the hash, in no order; returns how many there are."""
+    """Write the labels of a bucket by the hash, in no particular order; returns their number."""
     p = np.uint64(index.prime)
     start = (np.uint64(bucket) + p - np.uint64(index.b[r])) % p
     x = np.int64((np.uint64(index.inverse[r]) * start) % p)

@@ -1,4 +1,4 @@
-"""Posting lists as the pruned search reads them: labels have sums, and those with enough are scored in full."""
+"""Reading posting lists for the pruned search: adds up a sum per label, and scores labels whose sum is large enough."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from xmach._kernels.llvm import prefetch
 from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 
 LISTS, TOUCHED, SCORED, SCANNED = 0, 1, 2, 3  # columns of the statistics
-MOST = 65_535  # a sum goes no further
+MOST = 65_535  # the largest sum
 _MOST_SUMS = 22  # at most 2^22 sums: beyond so many labels they share them, which only costs time
 _RECENT = 1 << 12
-_SOON = 4  # lists by which the next is asked for in advance
+_SOON = 4  # lists are prefetched this many lists ahead
 
 
 class Scratch(NamedTuple):
-    """One thread's working memory: 8 bytes a cell of the sketch, and at most 10 MB, however many labels there are."""
+    """The working memory of a thread: 8 bytes per cell of the sketch, plus at most 10 MB for any number of labels."""
 
     maxima: Int32Array  # (R, blocks)
     repetitions: Int32Array  # (R * B,) the lists at hand
@@ -33,7 +33,7 @@ class Scratch(NamedTuple):
 
 
 def make_scratch(n_labels: int, n_repetitions: int, n_buckets: int, longest: int) -> Scratch:
-    """Room for queries of one shape."""
+    """Allocate the working memory for queries of one shape."""
     sums = min(_MOST_SUMS, max(6, (n_labels - 1).bit_length()))
     room = n_repetitions * n_buckets
     return Scratch(

@@ -1,6 +1,6 @@
-"""The full scan: every label's score from its R bucket scores, the k best kept in a heap.
+"""The full scan: computes every label's score from its R bucket scores, and keeps the k best in a heap.
 
-Between `start_top_k` and `finish_top_k` labels may come in as many pieces as one likes.
+Between `start_top_k` and `finish_top_k` the labels may come in any number of pieces.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xmach._kernels.decode.heap import sift_down, sort_heap
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray
 
 MEAN, MIN, MEDIAN = 0, 1, 2
-_NOBODY = 2**31  # beyond every id
+_NOBODY = 2**31  # above every id
 _BLOCK = 4096  # labels whose sums are made together
 
 
@@ -77,7 +77,7 @@ def scan_top_k(
             if len(mask) > 0 and mask[label] != wanted:
                 continue
             score = _label_score(row_cells, signatures[place], rule, buffer)
-            # at equality the one already in the heap stays
+            # on a tie the one already in the heap stays
             if score > row_scores[0] or (row_ids[0] == _NOBODY and score == row_scores[0]):
                 sift_down(row_scores, row_ids, k, score, label)
 
@@ -114,7 +114,7 @@ def scan_means(
     scores: FloatArray,
     ids: IntArray,
 ) -> None:
-    """`scan_top_k` by the mean, faster."""
+    """Do the same as `scan_top_k` with the mean, but faster."""
     k, n_repetitions = scores.shape[1], np.float32(cells.shape[1])
     sums = np.empty(min(_BLOCK, len(signatures)), np.float32)
     for i in range(len(cells)):
@@ -132,7 +132,7 @@ def scan_means(
 
 @kernel
 def finish_top_k(scores: FloatArray, ids: IntArray) -> None:
-    """Heaps to lists, best first; places without a label are -inf and -1."""
+    """Convert heaps to lists, best first; places without a label are -inf and -1."""
     for i in range(len(ids)):
         sort_heap(scores[i], ids[i])
         for j in range(ids.shape[1]):

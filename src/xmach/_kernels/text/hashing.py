@@ -1,7 +1,7 @@
-"""Folded UTF-8 text to rows of hashed tokens, from bytes to columns: no string is made of a word, a pair or a trigram.
+"""Folded UTF-8 text to rows of hashed tokens, without creating a string per word, pair or trigram.
 
-The words of a text are copied into a line, ` red shoe `, where a word, a pair and three characters are each a stretch
-of bytes to hash. The keys (row, column) of some lines are sorted and counted together.
+The words of a text are copied into a line, ` red shoe `, in which every word, pair and trigram is a stretch of bytes
+to hash. The keys (row, column) of several lines are sorted and counted together.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from xmach._kernels.text.words import (
 )
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
-KEYS = 1 << 14  # keys sorted at a time: both arrays of them stay in the second cache
+KEYS = 1 << 14  # keys sorted at a time: both arrays stay in the second-level cache
 
 
 class Wanted(NamedTuple):
-    """What to hash, and into how many columns, which take `shift` bits."""
+    """The kinds of tokens to hash, and the number of columns, which takes `shift` bits."""
 
     words: bool
     bigrams: bool
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
 def hash_texts(
     data: AnyArray, ends: IntArray, kinds: AnyArray, words: bool, bigrams: bool, trigrams: bool, n_features: int
 ) -> tuple[IntArray, Int32Array, FloatArray]:
-    """Rows of counts: (n,) lengths, then columns (sorted within a row) and counts of one row after the other.
+    """Return rows of counts: lengths (n,), then the columns (sorted within a row) and counts of all rows.
 
     Text r ends before byte `ends[r]`; `kinds` has the kind of every code point that occurs.
     """
@@ -76,7 +76,7 @@ def _hash_rows(
     spare: AnyArray,
     counted: Counted,
 ) -> tuple[int, int, int]:
-    """How many keys are left to count, the row from which on they are, and how many columns are counted."""
+    """Return the number of keys still to count, the row of the first, and the number of columns counted."""
     i = at = done = first_row = ZERO
     for row in range(len(ends)):
         n = fresh = last = ZERO + 1  # where the line ends, its new words begin, its last word begins
@@ -85,7 +85,7 @@ def _hash_rows(
             i, n, ascii = copy_words(data, i, ends[row], kinds, line, n)
             todo = fresh
             while todo < n:
-                if at >= max(KEYS, counted.lengths[first_row]):  # so many that merging them into the row pays
+                if at >= max(KEYS, counted.lengths[first_row]):  # enough to be worth merging into the row
                     done = tally(keys, spare, at, wanted.shift, first_row, counted, done)
                     at, first_row = ZERO, row
                 base = np.uint64(row - first_row) << np.uint64(wanted.shift)
@@ -108,8 +108,8 @@ def _hash_rows(
 def _hash_words(
     line: AnyArray, begin: int, n: int, wanted: Wanted, base: Any, keys: AnyArray, at: int
 ) -> tuple[int, int]:
-    """Keys of the words and of each with the one before; how many keys there are, and where the last word begins."""
-    previous = ZERO + (begin > 1)  # the word that was kept; 0 is none
+    """Add keys of words and of pairs; return the number of keys, and where the last word begins."""
+    previous = ZERO + (begin > 1)  # the word that was kept; 0: none
     while begin < n:
         end = word_end(line, begin)
         if wanted.words:
@@ -126,7 +126,7 @@ def _hash_words(
 def _hash_ascii_trigrams(
     line: AnyArray, begin: int, end: int, modulus: Word, base: Any, keys: AnyArray, at: int
 ) -> int:
-    """Keys of the trigrams around the letters from `begin` to `end`; how many keys there are."""
+    """Add keys of the trigrams around the letters from `begin` to `end`; return the number of keys."""
     for j in range(begin, end):
         a = line[j - 1] if line[j - 1] != SPACE else HASH
         c = line[j + 1] if line[j + 1] != SPACE else HASH
@@ -139,7 +139,7 @@ def _hash_ascii_trigrams(
 def _hash_trigrams(
     line: AnyArray, begin: int, end: int, modulus: Word, base: Any, keys: AnyArray, at: int
 ) -> tuple[int, int]:
-    """The same where letters have several bytes; also where the next letter is."""
+    """Do the same for letters of several bytes; also return where the next letter begins."""
     gram = np.empty(12 + SLACK, np.uint8)
     before, j = character_before(line, begin), begin
     while j < end:

@@ -1,8 +1,8 @@
-"""Keys of tokens to rows of columns, by a vocabulary: a known token has a slot, others share those that are reserved.
+"""Hash tables of token keys: a vocabulary that converts keys to columns, and counts for learning one.
 
-A slot's column is its number, hashed. The table has one entry of 64 bits a token, so that a look is one load: the upper
-half of its key, and above 0 its column + 1. Two tokens are the same to it where the upper halves are and the lower ones
-lead to nearby places: some 50 bits, of which it is wrong once in billions.
+A known token has a slot of its own; others share reserved slots. The column of a slot is its hashed number. A lookup is
+one load, because an entry has 64 bits: the upper half of the key, and its column + 1. Two tokens are confused if their
+upper halves are equal and their lower halves lead to nearby places: about 50 bits, so once in billions.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _KIND = np.uint64(KIND_SHIFT)
 
 
 class Slots(NamedTuple):
-    """A vocabulary to look tokens up in, and where other tokens go: `unknown` slots from the `first_unknown` on."""
+    """The lookup table of a vocabulary, and the `unknown` slots of other tokens, from `first_unknown`."""
 
-    table: AnyArray  # uint64, a power of two of them; 0 where free
-    first_unknown: Any  # np.uint32, as the others
-    unknown: Any  # 0: other tokens are left out
+    table: AnyArray  # uint64, its length a power of two; 0: free
+    first_unknown: Any  # np.uint32, like the next two
+    unknown: Any  # 0: other tokens are dropped
     modulus: Any  # columns, which take `shift` bits
     shift: int
 
 
 def make_slots(keys: AnyArray, slots: IntArray, first_unknown: int, unknown: int, n_features: int) -> Slots:
-    """The table of keys (uint64) with a slot each."""
+    """Build the table of keys (uint64), each with its slot."""
     table = np.zeros(table_places(len(keys)), np.uint64)
     made = Slots(
         table, np.uint32(first_unknown), np.uint32(unknown), np.uint32(n_features), (n_features - 1).bit_length()
@@ -43,12 +43,12 @@ def make_slots(keys: AnyArray, slots: IntArray, first_unknown: int, unknown: int
 
 
 def table_places(n_keys: int) -> int:
-    """The places of a table of so many keys: at most half of them are taken."""
+    """Return the size of a table for `n_keys` keys: a power of two, at most half full."""
     return 1 << max(1, 2 * n_keys - 1).bit_length()
 
 
 def known_rows(keys: AnyArray, key_ends: IntArray, slots: Slots) -> tuple[IntArray, Int32Array, FloatArray]:
-    """Rows of counts: (n,) lengths, then columns (sorted within a row) and counts of one row after the other."""
+    """Return rows of counts: lengths (n,), then the columns (sorted within a row) and counts of all rows."""
     longest = int(np.diff(key_ends, prepend=0).max(initial=0))
     room, spare = (np.empty(KEYS + longest, np.uint64) for _ in range(2))
     counted = Counted(np.zeros(len(key_ends), np.int64), np.empty(len(keys), np.int32), np.empty(len(keys), np.uint32))
@@ -71,7 +71,7 @@ def _fill(keys: AnyArray, slots: IntArray, made: Slots) -> None:
 def _look_up(
     keys: AnyArray, key_ends: IntArray, slots: Slots, room: AnyArray, spare: AnyArray, counted: Counted
 ) -> int:
-    """How many columns all rows have together; rows are counted some at a time."""
+    """Count the columns of all rows, several rows at a time; return the number of columns."""
     i = at = done = first_row = ZERO
     for row in range(len(key_ends)):
         base = np.uint64(row - first_row) << np.uint64(slots.shift)
@@ -88,7 +88,7 @@ def _look_up(
 
 @kernel
 def _column(key: Any, slots: Slots) -> Any:
-    """The column of a token; all bits of 32 where it has none."""
+    """Return the column of a token; _LOW if it has none."""
     mask = np.uint64(len(slots.table) - 1)
     place = key & mask
     entry = slots.table[place]
@@ -107,10 +107,10 @@ def _column(key: Any, slots: Slots) -> Any:
 def count_keys(
     keys: AnyArray, start: int, kind: int, known: AnyArray, counts: IntArray, used: int, most: int
 ) -> tuple[int, int]:
-    """Count keys of a kind from `start` on, until one would be the `most` + 1st of the table, which has `used`.
+    """Count keys of a kind from position `start`, until a new one would not fit in `most`; `used` are in the table.
 
-    Where it stopped, and how many the table has then. `known` and `counts` have a power of two of places, more than
-    `most`; a place is free where the count is 0.
+    Returns where it stopped, and how many keys the table has then. The length of `known` and `counts` is a power of
+    two above `most`; a place with count 0 is free.
     """
     mask = np.uint64(len(counts) - 1)
     for i in range(start, len(keys)):
@@ -131,7 +131,7 @@ def count_keys(
 
 @kernel
 def insert_keys(keys: AnyArray, times: IntArray, known: AnyArray, counts: IntArray) -> None:
-    """Put distinct keys with their counts into a table that has none of them, and room."""
+    """Insert distinct keys with their counts into a table that has none of them, and has room."""
     mask = np.uint64(len(counts) - 1)
     for i in range(len(keys)):
         place = keys[i] & mask

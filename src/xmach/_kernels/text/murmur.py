@@ -1,4 +1,4 @@
-"""murmur3, 32 bits: the hash of names and tokens, on stretches of bytes."""
+"""murmur3 with 32 bits: the hash of names and tokens, given as stretches of bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xmach.types import AnyArray
 Byte: TypeAlias = Any  # np.uint8, and
 Word: TypeAlias = Any  # np.uint32: as kernels have them
 
-SLACK = 4  # bytes after a stretch that must be there to be read; what they are does not matter
+SLACK = 4  # bytes after a stretch that are read, too; their values do not matter
 
 _C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
 _FIVE, _ADD = np.uint32(5), np.uint32(0xE6546B64)
@@ -20,13 +20,13 @@ _F1, _F2 = np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)
 # Typed: for a bare number Numba would compile `_finish` once more.
 _THREE, _FOUR_BYTES, _FIVE_BYTES = np.int64(3), np.int64(4), np.int64(5)
 _COLON = np.uint32(ord(":") << 8)
-SECOND_SEED = 0x9747B28C  # of the second hash of a pair; any number but 0 would do
+SECOND_SEED = 0x9747B28C  # of the second hash of a pair; any number except 0 would do
 _SECOND = np.uint32(SECOND_SEED)
 
 
 @kernel
 def murmur3_tagged(tag: Word, data: AnyArray, begin: int, end: int) -> Word:
-    """The hash of a letter, a colon and data[begin:end] (not empty), without a seed."""
+    """Return the hash of a letter, a colon and data[begin:end] (not empty), with seed 0."""
     size = end - begin
     head = np.uint32(tag | _COLON | (np.uint32(data[begin]) << np.uint32(16)))
     if size == 1:
@@ -37,16 +37,16 @@ def murmur3_tagged(tag: Word, data: AnyArray, begin: int, end: int) -> Word:
 
 @kernel
 def murmur3_trigram(tag: Word, a: Byte, b: Byte, c: Byte) -> Word:
-    """The same of a letter, a colon and three bytes."""
+    """Do the same for a letter, a colon and three bytes."""
     head = np.uint32(tag | _COLON | (np.uint32(a) << np.uint32(16)) | (np.uint32(b) << np.uint32(24)))
     return _finish(np.uint32(_add_block(np.uint32(0), head) ^ _scramble(np.uint32(c))), _FIVE_BYTES)
 
 
 @kernel
 def murmur3_pair(tag: Word, data: AnyArray, begin: int, end: int) -> Any:
-    """The hash of a letter, a colon and data[begin:end] (not empty), and above it the one with the second seed.
+    """Return the hash of a letter, a colon and data[begin:end] (not empty), and above it that with the second seed.
 
-    Both from one walk over the bytes: what a block is scrambled to does not depend on the seed.
+    One pass over the bytes computes both, because the scrambling of a block does not depend on the seed.
     """
     size = end - begin
     head = np.uint32(tag | _COLON | (np.uint32(data[begin]) << np.uint32(16)))
@@ -66,7 +66,7 @@ def murmur3_pair(tag: Word, data: AnyArray, begin: int, end: int) -> Any:
 
 @kernel
 def murmur3_trigram_pair(tag: Word, a: Byte, b: Byte, c: Byte) -> Any:
-    """The same of a letter, a colon and three bytes."""
+    """Do the same for a letter, a colon and three bytes."""
     head = np.uint32(tag | _COLON | (np.uint32(a) << np.uint32(16)) | (np.uint32(b) << np.uint32(24)))
     block, tail = _scramble(head), _scramble(np.uint32(c))
     first, second = np.uint32(_mix(np.uint32(0), block) ^ tail), np.uint32(_mix(_SECOND, block) ^ tail)
@@ -75,7 +75,7 @@ def murmur3_trigram_pair(tag: Word, a: Byte, b: Byte, c: Byte) -> Any:
 
 @kernel
 def murmur3_number(number: Word) -> Word:
-    """The hash of a number of 32 bits: of its four bytes, the lowest first."""
+    """Return the hash of a 32-bit number: of its four bytes, lowest first."""
     return _finish(_add_block(np.uint32(0), number), _FOUR_BYTES)
 
 
@@ -86,7 +86,7 @@ def _joined(low: Word, high: Word) -> Any:
 
 @kernel
 def _body(h: Word, data: AnyArray, i: int, end: int) -> Word:
-    """Blocks of four bytes, then the up to three that are left."""
+    """Hash blocks of four bytes, then the remaining three at most."""
     while i + 4 <= end:
         h = _add_block(h, _four(data, i))
         i += 4
@@ -95,13 +95,13 @@ def _body(h: Word, data: AnyArray, i: int, end: int) -> Word:
 
 @kernel
 def _low_bytes(n: int) -> Word:
-    """A mask of up to three bytes; nothing left adds nothing."""
+    """Return a mask of the low n bytes, n at most 3; 0 for none."""
     return np.uint32((np.uint32(1) << np.uint32(8 * n)) - np.uint32(1))
 
 
 @kernel
 def _four(data: AnyArray, i: int) -> Word:
-    """Four bytes as a number, the first of them lowest; LLVM makes one load of it."""
+    """Return four bytes as a number, lowest first; LLVM compiles this to one load."""
     low = np.uint32(data[i]) | (np.uint32(data[i + 1]) << np.uint32(8))
     return np.uint32(low | (np.uint32(data[i + 2]) << np.uint32(16)) | (np.uint32(data[i + 3]) << np.uint32(24)))
 

@@ -1,7 +1,7 @@
 """Folded UTF-8 text to the keys of its tokens: 62 bits of hash each, and the kind above them.
 
-The low 32 bits are the hash that plain hashing takes its columns from; the 30 above come of a second seed, so that
-millions of tokens can be told apart by their keys and no token need be kept as text.
+The low 32 bits are the hash that plain hashing takes its columns from. The next 30 are from a second seed, so that
+keys distinguish millions of tokens and no token has to be kept as text.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Kinds(NamedTuple):
 
 
 def token_keys(data: AnyArray, ends: IntArray, kinds: AnyArray, wanted: Kinds) -> tuple[AnyArray, IntArray]:
-    """The keys (uint64) of all tokens, text by text, and (n,) where those of a text end.
+    """Return the keys (uint64) of all tokens, text by text, and where those of each text end (n,).
 
     Text r ends before byte `ends[r]`; `kinds` has the kind of every code point that occurs.
     """
     sizes = most_tokens(ends)
-    keys = np.empty(int(sizes.sum()) + 1, np.uint64)  # one more: a blank's trigram is written, and then written over
+    keys = np.empty(int(sizes.sum()) + 1, np.uint64)  # one more: a blank writes a trigram that is overwritten
     line = np.empty(int(sizes.max(initial=0)) + SLACK, np.uint8)
     key_ends = np.empty(len(ends), np.int64)
     n = _text_keys(data, ends, kinds, wanted, line, keys, key_ends)
@@ -60,7 +60,7 @@ def token_keys(data: AnyArray, ends: IntArray, kinds: AnyArray, wanted: Kinds) -
 def _text_keys(
     data: AnyArray, ends: IntArray, kinds: AnyArray, wanted: Kinds, line: AnyArray, keys: AnyArray, key_ends: IntArray
 ) -> int:
-    """How many keys there are; `key_ends` is filled in."""
+    """Fill `keys` and `key_ends`; return the number of keys."""
     i: int = ZERO
     at: int = ZERO
     for row in range(len(ends)):
@@ -82,8 +82,8 @@ def _text_keys(
 
 @kernel
 def _word_keys(line: AnyArray, begin: int, n: int, wanted: Kinds, keys: AnyArray, at: int) -> tuple[int, int]:
-    """Keys of the words and of each with the one before; how many keys there are, and where the last word begins."""
-    previous = ZERO + (begin > 1)  # the word that was kept; 0 is none
+    """Add keys of words and of pairs; return the number of keys, and where the last word begins."""
+    previous = ZERO + (begin > 1)  # the word that was kept; 0: none
     while begin < n:
         end = word_end(line, begin)
         if wanted.words:
@@ -98,7 +98,7 @@ def _word_keys(line: AnyArray, begin: int, n: int, wanted: Kinds, keys: AnyArray
 
 @kernel
 def _ascii_trigram_keys(line: AnyArray, begin: int, end: int, keys: AnyArray, at: int) -> int:
-    """Keys of the trigrams around the letters from `begin` to `end`; how many keys there are."""
+    """Add keys of the trigrams around the letters from `begin` to `end`; return the number of keys."""
     for j in range(begin, end):
         a = line[j - 1] if line[j - 1] != SPACE else HASH
         c = line[j + 1] if line[j + 1] != SPACE else HASH
@@ -109,7 +109,7 @@ def _ascii_trigram_keys(line: AnyArray, begin: int, end: int, keys: AnyArray, at
 
 @kernel
 def _trigram_keys(line: AnyArray, begin: int, end: int, keys: AnyArray, at: int) -> int:
-    """The same where letters have several bytes."""
+    """Do the same for letters of several bytes."""
     gram = np.empty(12 + SLACK, np.uint8)
     before, j = character_before(line, begin), begin
     while j < end:

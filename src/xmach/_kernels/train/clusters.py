@@ -1,4 +1,4 @@
-"""Points into clusters of equal size, by halving again and again; the same on every machine."""
+"""Clusters of equal size by repeated halving; the same on every machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xmach._kernels._compile import kernel
 from xmach.types import AnyArray, BoolArray, DoubleArray, FloatArray, Int32Array, IntArray
 
 ROUNDS = 5  # of 2-means a halving; recall of a shop of 20,000 products was the same with 3 and with 10
-_LANES = 8  # sums run in so many lanes, whatever the processor has: one order of additions for all
+_LANES = 8  # lanes of a sum, whatever the processor has: the order of additions is the same everywhere
 _DEEPEST = 128  # halvings that wait at a time: one a level, and fewer than 64 levels
 
 
@@ -29,7 +29,7 @@ def add_to_labels(
 
 @kernel
 def unit_points(points: FloatArray, known: BoolArray) -> None:
-    """Every point (n, D) that is not zero becomes of unit length, in place; `known` (n,): which those are."""
+    """Scale every point (n, D) that is not zero to unit length, in place; `known` (n,) marks those."""
     for i in range(len(points)):
         point = points[i]
         square = _along(point, point)

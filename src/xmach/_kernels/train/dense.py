@@ -1,4 +1,4 @@
-"""The dense layers' optimizer, the output layer's targets and binary cross-entropy; softmax has a file of its own."""
+"""The optimizer of dense layers, the targets of the output layer, and binary cross-entropy (softmax: `softmax`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sparse rows of a batch: gathered, and scaled one row at a time, so that a row's bits do not depend on the batch."""
+"""Gathers and scales the sparse rows of a batch, one row at a time, so that its bits do not depend on the batch."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def gather_rows(
 def tfidf_rows(indices: Int32Array, values: FloatArray, idf: FloatArray, out: FloatArray) -> None:
     """out = the sublinear term frequency of each value times its column's idf.
 
-    The frequency is 1 + log v from 1 on, v itself below: continuous and monotone, so weights in (0, 1) do not turn
-    negative. Small counts have their logarithms in a table: taking them made half of a batch's assembly.
+    The frequency is 1 + log v if v >= 1, otherwise v: continuous and monotone, so weights in (0, 1) do not become
+    negative. Logarithms of small counts are in a table: computing them took half the time of assembling a batch.
     """
     for j in range(len(values)):
         v = values[j]

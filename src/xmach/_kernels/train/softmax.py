@@ -1,4 +1,4 @@
-"""Softmax over rows, and what training makes of it: loss and gradient in three passes over a row that stays in cache.
+"""Softmax over rows, with loss and gradient: three passes over a row that stays in cache.
 
 NumPy needs five passes over the whole (n, B) matrix, and two more for bias and gradient: 10 ms for 256 x 10,000.
 """

@@ -1,6 +1,6 @@
 """A sparse layer: forward, and backward fused with its optimizer.
 
-The first layer's rows are sparse, and so are the output's gradients where small ones are skipped: both come here.
+It serves the first layer, whose rows are sparse, and the output layer if small gradients are skipped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from xmach._kernels.llvm import add_four_lines, add_lines
 from xmach._kernels.train.dense import AdamRates, adam_ahead
 from xmach.types import BoolArray, FloatArray, Int32Array, IntArray
 
-_AHEAD = 3  # features by which rows of weights and moments are asked for in advance
+_AHEAD = 3  # rows of weights and moments are prefetched this many features ahead
 _LATER = 2048  # numbers by which rows that are added are asked for in advance, at least four rows: more than 8 KB push
 # out of a first-level cache of 32 KB what is about to be read (rows of 500: 13.3 ms at 16 rows, 11.2 at 4), and rows of
 # 32 come late at 4 (0.5 ms; 0.24 at 64)
@@ -21,7 +21,7 @@ BLOCK = 64  # features that share a mark
 
 @kernel
 def add_scaled(out: FloatArray, value: np.float32, source: FloatArray, soon: FloatArray) -> None:
-    """out += value * source; meanwhile asks for a row that will be needed soon."""
+    """Compute out += value * source, and prefetch a row that is needed soon."""
     for h in range(add_lines(out, value, source, soon), len(out)):
         out[h] += value * source[h]
 
@@ -57,8 +57,8 @@ def sparse_forward(
 ) -> None:
     """out = X @ weights + bias for CSR rows X (n, d), weights (d, H), out (n, H).
 
-    Rows of weights come from memory as often as the caches have lost them. A walk by feature, which reads each once,
-    was no faster with 85,000 entries of 30,700 rows of 500, and slower everywhere else.
+    Rows of weights are read again whenever the caches have lost them. Iterating by feature, which reads each row once,
+    was not faster with 85,000 entries of 30,700 rows of 500, and slower in all other cases.
     """
     for i in range(len(indptr) - 1):
         out[i] = bias
@@ -76,7 +76,7 @@ def count_features(indptr: IntArray, indices: Int32Array, counts: Int32Array, bl
 
 @kernel
 def list_features(counts: Int32Array, blocks: BoolArray, features: Int32Array) -> int:
-    """Write down the features counted, by rising number, and take the marks away; returns how many there are.
+    """Write the features that were counted, ascending, and clear the marks; returns their number.
 
     `features` has room for one more than that. A sort of those that occur took 0.7 ms for 30,000, this 0.1.
     """

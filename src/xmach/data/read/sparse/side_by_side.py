@@ -40,7 +40,7 @@ class Lane:
         return replace(select(batch, chosen), faults=sooner)
 
     def rest(self) -> Iterator[Fault]:
-        """Return the faults of all remaining rows."""
+        """Yield the faults of all remaining rows."""
         while self.fill():
             yield from self.take(self.end).faults
 
