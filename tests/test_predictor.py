@@ -59,7 +59,7 @@ def test_a_row_is_answered_alike_in_any_batch(monkeypatch: pytest.MonkeyPatch, r
     """To the last digits: a matrix product of few rows adds in another order than one of many."""
     predictor = a_predictor()
     expected = predictor.top_k(ROWS, 5)
-    monkeypatch.setattr(predictor_module, "_BATCH_BYTES", 4 * 5 * N_BUCKETS * rows_at_a_time)
+    monkeypatch.setattr(predictor_module, "SKETCH_BYTES", 4 * 5 * N_BUCKETS * rows_at_a_time)
     assert next(iter(predictor.sketches(ROWS)))[1] == rows_at_a_time
     best = predictor.top_k(ROWS, 5)
     np.testing.assert_array_equal(best.ids, expected.ids)
@@ -98,7 +98,7 @@ def test_predict_takes_the_same_memory_for_any_file(xmach: Run, tmp_path: Path) 
 def test_candidates_are_the_filtered_ranking_in_any_batches(
     monkeypatch: pytest.MonkeyPatch, rows_at_a_time: int
 ) -> None:
-    monkeypatch.setattr(predictor_module, "_BATCH_BYTES", 4 * 5 * N_BUCKETS * rows_at_a_time)
+    monkeypatch.setattr(predictor_module, "SKETCH_BYTES", 4 * 5 * N_BUCKETS * rows_at_a_time)
     names = np.array([f"label {i}" for i in range(N_LABELS)])
     predictor = replace(a_predictor(), label_names=names)
     draw, full = np.random.default_rng(2), predictor.top_k(ROWS, N_LABELS)

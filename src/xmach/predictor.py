@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController
 
+from xmach.block_sizes import SKETCH_BYTES, SKETCH_ROWS
 from xmach.buckets import Buckets, Index
 from xmach.data import LabelCounts
 from xmach.data.arrays import as_rows, as_sparse_rows, check_columns
@@ -41,7 +42,6 @@ from xmach.types import (
     slice_rows,
 )
 
-_BATCH_BYTES = 64 * 2**20  # bucket probabilities held at a time
 _FEW_ROWS = min(16, ROWS_ALIKE)  # so few are not worth a second thread, and each gets the bits it gets alone
 _MOST_WORDS = 63  # of a text, whose effect `explain` measures; with the whole text four batches
 DENSE_CELLS = 2**27  # the most entries that `predict_proba` gives: 1 GiB of float64
@@ -323,7 +323,7 @@ class Predictor:
 
     @property
     def _batch_size(self) -> int:
-        return max(1, min(4096, _BATCH_BYTES // (4 * len(self.models) * self.hashes.n_buckets)))
+        return max(1, min(SKETCH_ROWS, SKETCH_BYTES // (4 * len(self.models) * self.hashes.n_buckets)))
 
 
 @cache

@@ -63,7 +63,7 @@ def seen_after(n_rows: int) -> list[list[int]]:
 
 @pytest.fixture(params=[64 * 2**20, 2000], ids=["all rows at once", "a few at a time"])
 def batches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predictor_module, "_BATCH_BYTES", request.param)
+    monkeypatch.setattr(predictor_module, "SKETCH_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("batches")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -11,12 +12,13 @@ import numpy as np
 import pytest
 from benchmarks import memory as bench
 
-from xmach import predictor
+import xmach
+from xmach import block_sizes
 from xmach._kernels.decode.lists import make_scratch
 from xmach._kernels.text.lookup import table_places
-from xmach.decoding import decoder
+from xmach.block_sizes import COUNTED_TOKENS
 from xmach.errors import ParameterError
-from xmach.features import VocabularyText, learning
+from xmach.features import VocabularyText
 from xmach.planning import DataSize, Shape, prediction_bytes, training_bytes, training_memory
 from xmach.planning import memory as module
 from xmach.planning.memory import DECODER_BYTES, LIBRARY_BYTES, PARENT_BYTES, POOL_BYTES, WORKER_BYTES, WRITER_BYTES
@@ -68,8 +70,7 @@ def test_a_vocabulary_is_kept_and_learning_it_is_a_peak() -> None:
     assert prediction_bytes(SHAPE, known) - prediction_bytes(SHAPE, plain) == kept
     assert known.learning_bytes == 80 * 500  # a distinct token in 20 values
     many = DataSize(10**9, 20.0, source="text", vocabulary=215_000)
-    assert many.learning_bytes == 144 * module.HELD_TOKENS
-    assert module.HELD_TOKENS == learning.HELD_TOKENS
+    assert many.learning_bytes == 144 * COUNTED_TOKENS
     with pytest.raises(ParameterError, match="a vocabulary is of text, but source is 'numbers'"):
         DataSize(vocabulary=5)
 
@@ -155,10 +156,18 @@ def test_a_sketch_of_many_buckets_is_cut_to_its_bytes() -> None:
     assert prediction_bytes(wide, rows=4096) == prediction_bytes(wide, rows=most) + file
 
 
-def test_constants_are_those_of_predictor_and_decoder() -> None:
-    assert predictor._BATCH_BYTES == module.SKETCH_BYTES
-    assert decoder._FEW_LABELS == module.FEW_LABELS
-    assert decoder._STORED_BYTES == module.STORED_BYTES
+def test_every_block_size_is_used_by_its_owner_and_by_the_planner() -> None:
+    """One definition each: whoever works in blocks and the planner import the same name."""
+    root = Path(xmach.__file__).parent
+    users: dict[str, set[str]] = {name: set() for name in vars(block_sizes) if name.isupper()}
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "xmach.block_sizes":
+                for each in node.names:
+                    users[each.name].add(str(path.relative_to(root)))
+    for name, files in users.items():
+        assert "planning/memory.py" in files, name
+        assert len(files) >= 2, name
 
 
 @pytest.mark.parametrize(("n_labels", "n_buckets"), [(20_000, 300), (10_000_000, 5000)])

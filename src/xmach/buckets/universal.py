@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from xmach.block_sizes import HASHED_LABELS
 from xmach.errors import InputError
 from xmach.parameters import MOST_REPETITIONS, whole
 from xmach.types import AnyArray, IntArray
 
 _LIMIT = 2**32 - 5  # the largest prime below 2^32: a x + b stays within unsigned 64-bit arithmetic
 _MOST_LABELS = 2**31 - 1  # label ids are 32-bit integers everywhere else
-_CHUNK = 1 << 20  # labels hashed at a time
 
 
 def is_prime(number: int) -> bool:
@@ -117,8 +117,8 @@ class UniversalHashes:
     def signatures(self) -> AnyArray:
         """Return the (K, R) table of buckets, in the smallest integer type; built in chunks of labels."""
         table = np.empty((self.n_labels, self.n_repetitions), dtype=self.dtype)
-        for start in range(0, self.n_labels, _CHUNK):
-            stop = min(start + _CHUNK, self.n_labels)
+        for start in range(0, self.n_labels, HASHED_LABELS):
+            stop = min(start + HASHED_LABELS, self.n_labels)
             ids = np.arange(start, stop)
             for r in range(self.n_repetitions):
                 table[start:stop, r] = self.buckets(ids, r)

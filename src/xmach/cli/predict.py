@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from xmach.block_sizes import ANSWER_ROWS
 from xmach.cli import columns as table
 from xmach.cli.arguments import (
     CacheOption,
@@ -21,8 +22,6 @@ from xmach.cli.arguments import (
 )
 from xmach.cli.progress import Meter, say
 from xmach.errors import ParameterError
-
-_ROWS = 1024  # answered and written at a time
 
 
 def predict(
@@ -66,7 +65,7 @@ def predict(
     if len(predictor.models) < expected:
         say(f"{len(predictor.models)} of {expected} repetitions answer: the model is partial")
     with open_answers(out) as answers, Meter("predicting", "rows") as meter:
-        for start, stop in row_batches(data.n_rows, _ROWS):
+        for start, stop in row_batches(data.n_rows, ANSWER_ROWS):
             rows = slice_rows(data.features, start, stop)
             which = range(start, stop) if data.row_numbers is None else data.row_numbers[start:stop]
             best = predictor.top_k(rows, k, estimator=name, include_unseen=include_unseen, candidates=prepared)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from xmach._kernels.decode.scan import MEAN, score_labels
+from xmach.block_sizes import SCANNED_LABELS, STORED_TABLE_BYTES
 from xmach.buckets import (
     Buckets,
     Index,
@@ -42,8 +43,6 @@ from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK, check_k
 
 SEARCHES = ("exact", "pruned")
 INDEXES = ("stored", "computed")
-_FEW_LABELS = 30_000  # a scan of so few takes half a millisecond, and the pruned search seconds to compile, once
-_STORED_BYTES = 256 * 2**20  # tables of this size are made in about a second
 _MANY = 8  # from one of so many labels on, masking the others beats a table of the candidates
 _MANY_ROWS = 16  # posting lists of some labels are made in the time of six scans, but not every search is pruned
 
@@ -94,10 +93,10 @@ class Decoder:
         if index == "auto":
             key = (hashes.n_labels, hashes.n_buckets, hashes.n_repetitions)
             size = signature_bytes(*key) + inverted_index_bytes(*key)
-            index = "stored" if size <= min(_STORED_BYTES, available_bytes() // 4) else "computed"
+            index = "stored" if size <= min(STORED_TABLE_BYTES, available_bytes() // 4) else "computed"
         if index == "computed":
             return computed(hashes)
-        if self.search != "pruned" and hashes.n_labels <= _FEW_LABELS:  # never asked for a list
+        if self.search != "pruned" and hashes.n_labels <= SCANNED_LABELS:  # never asked for a list
             return computed(hashes)._replace(signatures=hashes.signatures())
         tables = new_tables(hashes)
         fill_tables(hashes, tables, usable_cores())
@@ -127,7 +126,7 @@ class Decoder:
     def _prunes(self, k: int) -> bool:
         """Whether the pruned search is asked for, or `auto` expects it to be faster."""
         if self.search == "auto":
-            return self.n_labels > _FEW_LABELS and k <= self.n_labels // 64
+            return self.n_labels > SCANNED_LABELS and k <= self.n_labels // 64
         return self.search == "pruned"
 
     def top_k(

@@ -8,11 +8,11 @@ import numpy as np
 
 from xmach._kernels.text.lookup import count_keys, insert_keys, table_places
 from xmach._kernels.text.tokens import Kinds, token_keys
+from xmach.block_sizes import COUNTED_TOKENS
 from xmach.features.blocks import encoded_blocks
 from xmach.parameters import whole
 from xmach.types import AnyArray, IntArray
 
-HELD_TOKENS = 1 << 22  # default number of distinct tokens of a kind that are counted at a time
 _FIRST_PLACES = 1 << 12
 
 
@@ -71,7 +71,7 @@ class VocabularyLearner:
     a kind to count at a time; at least four times the number to find is used.
     """
 
-    def __init__(self, sizes: Sequence[int], held: int = HELD_TOKENS) -> None:
+    def __init__(self, sizes: Sequence[int], held: int = COUNTED_TOKENS) -> None:
         held = whole("held", held, 1)
         self._sizes = tuple(sizes)
         self._wanted = Kinds(*(size > 0 for size in self._sizes))

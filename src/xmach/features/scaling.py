@@ -8,13 +8,13 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from xmach._kernels.train.rows import tfidf_rows, unit_rows
+from xmach.block_sizes import SCALING_ROWS
 from xmach.errors import InputError, ParameterError
 from xmach.types import DoubleArray, FloatArray, Rows, SparseRows, row_batches
 
 Scaling: TypeAlias = Literal["auto", "none", "l2", "tfidf"]
 Kind: TypeAlias = Literal["none", "l2", "tfidf"]
 
-_CHUNK = 65_536  # rows at a time while fitting, so that a memory map is never read whole
 
 _DENSE_ADVICE = "scaling 'tfidf' needs sparse rows of counts, got a dense array; use scaling='l2' or 'none'"
 
@@ -79,7 +79,7 @@ def fit_scaler(rows: Rows, scaling: str = "auto") -> Scaler:
 
 
 def _first_negative_row(rows: SparseRows) -> int | None:
-    for start, stop in row_batches(rows.n_rows, _CHUNK):
+    for start, stop in row_batches(rows.n_rows, SCALING_ROWS):
         part = rows.slice(start, stop)
         negative = np.flatnonzero(part.values < 0)
         if len(negative):
@@ -90,7 +90,7 @@ def _first_negative_row(rows: SparseRows) -> int | None:
 def _inverse_document_frequency(rows: SparseRows) -> FloatArray:
     """Return log((1 + n) / (1 + df)) + 1, where df counts the rows in which a column is not zero."""
     frequency = np.zeros(rows.n_columns, dtype=np.int64)
-    for start, stop in row_batches(rows.n_rows, _CHUNK):
+    for start, stop in row_batches(rows.n_rows, SCALING_ROWS):
         part = rows.slice(start, stop)
         frequency += np.bincount(part.indices[part.values != 0], minlength=rows.n_columns)
     return (np.log((1 + rows.n_rows) / (1 + frequency)) + 1).astype(np.float32)

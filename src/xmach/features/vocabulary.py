@@ -12,9 +12,10 @@ import numpy as np
 
 from xmach._kernels.text.lookup import Slots, known_rows, make_slots
 from xmach._kernels.text.tokens import KIND_SHIFT, Kinds, token_keys
+from xmach.block_sizes import COUNTED_TOKENS
 from xmach.errors import InputError, ParameterError
 from xmach.features.blocks import counted_rows, encoded_blocks
-from xmach.features.learning import HELD_TOKENS, VocabularyLearner
+from xmach.features.learning import VocabularyLearner
 from xmach.parameters import whole
 from xmach.types import AnyArray, IntArray, SparseRows
 
@@ -87,13 +88,13 @@ class VocabularyText:
         """The SHA-256 of the vocabulary; None if there is none."""
         return None if self.keys is None else hashlib.sha256(np.ascontiguousarray(self.keys).data).hexdigest()
 
-    def learn(self, texts: Sequence[str], held: int = HELD_TOKENS) -> VocabularyText:
+    def learn(self, texts: Sequence[str], held: int = COUNTED_TOKENS) -> VocabularyText:
         """Return a copy with the vocabulary of these texts; for texts that do not fit in memory, see `learner`."""
         learner = self.learner(held)
         learner.add(texts)
         return self.learned(learner)
 
-    def learner(self, held: int = HELD_TOKENS) -> VocabularyLearner:
+    def learner(self, held: int = COUNTED_TOKENS) -> VocabularyLearner:
         """Return a learner that counts batches of texts, for `learned`."""
         return VocabularyLearner(self.sizes, held)
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from xmach.block_sizes import VALIDATION_ROWS
 from xmach.config import NETWORK, NetworkSettings
 from xmach.errors import Diverged
 from xmach.learners.network import NetworkTrainer, batch_loss, stream
@@ -24,7 +25,6 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 _REPORT_SECONDS = 0.2
-_VALIDATION_BATCH = 1024
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ MIN_STEPS = 100  # per epoch; chosen on the three datasets of docs/accuracy.md, 
 def _mean_loss(model: NetworkModel, rows: LabelledRows) -> float:
     """Return the mean loss on rows that are not trained on."""
     total = 0.0
-    for start, stop in row_batches(rows.n_rows, _VALIDATION_BATCH):
+    for start, stop in row_batches(rows.n_rows, VALIDATION_ROWS):
         which: IntArray = np.arange(start, stop)
         total += batch_loss(model, rows.batch(which))
     return total / rows.n_rows

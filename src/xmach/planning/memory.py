@@ -10,6 +10,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, inf
 
+from xmach.block_sizes import (
+    ANSWER_ROWS,
+    COUNTED_LABELS,
+    COUNTED_TOKENS,
+    HASHED_LABELS,
+    SCALING_ROWS,
+    SCANNED_LABELS,
+    SKETCH_BYTES,
+    SKETCH_ROWS,
+    STORED_TABLE_BYTES,
+    VALIDATION_ROWS,
+)
 from xmach.buckets import WIDTH
 from xmach.errors import ParameterError
 from xmach.parameters import real, whole
@@ -28,8 +40,8 @@ POOL_BYTES = 15 * 2**20
 SOURCE_BYTES = {"numbers": 0, "table": 68 * 2**20, "text": 76 * 2**20}
 # Learning a vocabulary: a distinct token in a table that has just grown, and the most that three kinds can take; of the
 # values that rows have, 2 to 4 in 100 were distinct tokens in the texts measured.
-TOKEN_BYTES, HELD_TOKENS, DISTINCT_SHARE = 80, 1 << 22, 0.05
-LEARNING_BYTES = 144 * HELD_TOKENS  # three full tables of 32 bytes a token, and one that is made anew
+TOKEN_BYTES, DISTINCT_SHARE = 80, 0.05
+LEARNING_BYTES = 144 * COUNTED_TOKENS  # three full tables of 32 bytes a token, and one that is made anew
 WRITER_BYTES = 38 * 2**20  # PyArrow's writers of answers, with pandas, which it imports where it is installed
 DECODER_BYTES = 8 * 2**20  # the kernels that predicting has beyond those of training
 RETAINED_BYTES = 20 * 2**20  # what the C library has not given back when training is over
@@ -39,14 +51,8 @@ BATCH_VALUE_BYTES = 40  # a stored value of a batch at the peak: gathered, scale
 WAITING_VALUE_BYTES = 24  # of one that is ready: by row and by feature, with room for as many features
 DENSE_VALUE_BYTES = 16  # a value of a dense batch at the peak: gathered, squared in float64, scaled
 NONZEROS_PER_ROW = 100.0  # of sparse rows, where nobody has counted
-VALIDATION_BATCH = 1024  # rows of a forward pass over validation rows
-SKETCH_BYTES = 64 * 2**20  # bucket probabilities that a predictor holds at a time
 SKETCH_COPIES = 2.25  # the sketch beside its logarithms; a mask of it
 PRUNED_COPIES = 3.0  # and, where nothing can be pruned, the rows that are scanned instead
-FEW_LABELS = 30_000  # a decoder scans so many, and makes no lists for it
-STORED_BYTES = 256 * 2**20  # the largest tables that it makes for itself; beyond, the hash computes everything
-ANSWER_ROWS, SKETCH_ROWS = 1024, 4096  # rows that the predict command answers at a time; the most a predictor does
-_SCALING_ROWS, _COUNTED_LABELS, _HASHED_LABELS = 65_536, 1 << 22, 1 << 20  # blocks in which data are walked
 
 
 @dataclass(frozen=True)
@@ -188,7 +194,7 @@ def _answering_bytes(shape: Shape, data: DataSize, rows: int, threads: int, writ
     a_row = FLOAT_BYTES * shape.n_repetitions * shape.n_buckets  # of the sketch, (n, R, B)
     once = 0 < data.n_rows <= rows  # a batch is let go before its answers are written: only the next one meets a writer
     rows = min(whole("rows", rows, 1), max(1, min(SKETCH_ROWS, SKETCH_BYTES // a_row)), data.n_rows or SKETCH_ROWS)
-    pruned = shape.n_labels > FEW_LABELS
+    pruned = shape.n_labels > SCANNED_LABELS
     batch = ceil((PRUNED_COPIES if pruned else SKETCH_COPIES) * rows * a_row)
     batch += min(threads, shape.n_repetitions) * FLOAT_BYTES * rows * sum(shape.widths[1:])
     batch += BATCH_VALUE_BYTES * data.values(rows) if data.sparse else FLOAT_BYTES * rows * shape.n_features
@@ -203,10 +209,10 @@ def _table_bytes(shape: Shape, threads: int) -> tuple[int, int]:
     """What a decoder stores of size K, and what it takes beside while it is made."""
     key = (shape.n_labels, shape.n_buckets, shape.n_repetitions)
     signatures, lists = signature_bytes(*key), inverted_index_bytes(*key)
-    if signatures + lists > STORED_BYTES and not shape.n_tables:
+    if signatures + lists > STORED_TABLE_BYTES and not shape.n_tables:
         return 0, 0
-    hashing = 24 * min(_HASHED_LABELS, shape.n_labels)  # three 64-bit numbers each
-    if shape.n_labels <= FEW_LABELS:
+    hashing = 24 * min(HASHED_LABELS, shape.n_labels)  # three 64-bit numbers each
+    if shape.n_labels <= SCANNED_LABELS:
         return signatures, hashing
     a_column = signatures // shape.n_repetitions  # each thread sorts one
     return signatures + lists, max(hashing, signatures + min(threads, shape.n_repetitions) * a_column)
@@ -224,13 +230,13 @@ def _step_bytes(shape: Shape, data: DataSize, batch: int) -> int:
     first, *rest = shape.widths
     weights = first * rest[0]  # sparse rows update the first layer in place; every other gradient is an array
     gradients = shape.parameters - (weights if data.sparse else 0)
-    rows = max(2 * batch, VALIDATION_BATCH if data.n_validation else 0)  # each activation has a delta on the way back
+    rows = max(2 * batch, VALIDATION_ROWS if data.n_validation else 0)  # each activation has a delta on the way back
     floats = gradients + rows * sum(rest)
     if len(rest) > 2:  # weights without those of silent units, which deeper layers have
         floats += sum(inputs * outputs for inputs, outputs in pairwise(rest[1:]))
     if not data.sparse:
         return FLOAT_BYTES * floats + (DENSE_VALUE_BYTES + FLOAT_BYTES) * batch * first + 8 * data.n_rows
-    values = data.values(max(batch, VALIDATION_BATCH if data.n_validation else 0))
+    values = data.values(max(batch, VALIDATION_ROWS if data.n_validation else 0))
     tables = 8 * first  # tf-idf weights, and a counter a feature for the batch's transpose
     batches = (BATCH_VALUE_BYTES + WAITING_VALUE_BYTES) * values
     return FLOAT_BYTES * floats + batches + tables + 8 * data.n_rows  # the order of the rows
@@ -238,10 +244,10 @@ def _step_bytes(shape: Shape, data: DataSize, batch: int) -> int:
 
 def _preparing_bytes(shape: Shape, data: DataSize) -> int:
     """What walking over the data takes at most: document frequencies, or the rows of each label."""
-    scaling = 13 * data.values(min(_SCALING_ROWS, data.n_rows)) + 32 * shape.n_features if data.sparse else 0
+    scaling = 13 * data.values(min(SCALING_ROWS, data.n_rows)) + 32 * shape.n_features if data.sparse else 0
     # every label's count twice where labels have rows enough; otherwise the distinct ones, sorted and merged
     occurrences = ceil(data.n_rows * data.labels_per_row)
-    counting = 16 * min(_COUNTED_LABELS, occurrences) + min(16 * shape.n_labels, 48 * occurrences)
+    counting = 16 * min(COUNTED_LABELS, occurrences) + min(16 * shape.n_labels, 48 * occurrences)
     return max(scaling, counting, clustering_bytes(shape.n_labels, shape.n_features) if shape.n_tables else 0)
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xmach.block_sizes import COUNTED_LABELS
 from xmach.data.labels.tally import Tally
 from xmach.errors import InputError
 from xmach.types import AnyArray, BoolArray, IntArray, SparseRows
 
-_BLOCK = 1 << 22  # labels counted at a time: counting copies them
 _FEW_LABELS = 1 << 18  # up to here all counts take a megabyte at most: nothing to save
 
 
@@ -43,7 +43,7 @@ class LabelCounts:
     @classmethod
     def of_rows(cls, labels: SparseRows) -> LabelCounts:
         """Count the labels of (n, K) rows; allocates nothing of size K if few labels occur."""
-        blocks = (labels.indices[start : start + _BLOCK] for start in range(0, labels.nnz, _BLOCK))
+        blocks = (labels.indices[start : start + COUNTED_LABELS] for start in range(0, labels.nnz, COUNTED_LABELS))
         if labels.n_columns <= max(labels.nnz, _FEW_LABELS):
             counts = np.zeros(labels.n_columns, np.int64)
             for block in blocks:
