@@ -111,7 +111,9 @@ def _stacked(rows: Sequence[SparseRows]) -> SparseRows:
 def _result(predictor: Predictor, wanted: _Prepared, given: str | SparseRows, best: TopK, row: int) -> dict[str, Any]:
     """What one input is answered."""
     request, labels, scores, ids = wanted.request, best.labels[row], best.scores[row], best.ids[row]
-    kept = (ids >= 0) & ~np.isin(ids, wanted.exclude)
+    kept = ids >= 0
+    if len(wanted.exclude):
+        kept &= ~np.isin(ids, wanted.exclude)
     if request.threshold is not None:
         kept &= scores >= request.threshold
     chosen = np.flatnonzero(kept)[: request.k]
