@@ -13,7 +13,7 @@ from tests.reference.sparse import sparse_adam_slow, sparse_forward_slow
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
 from xmach._kernels.train.dense import AdamRates
-from xmach._kernels.train.sparse import sparse_forward
+from xmach._kernels.train.sparse import sparse_adam, sparse_forward
 from xmach.learners.buffers import BatchTransposer
 from xmach.types import FloatArray, SparseRows
 
@@ -72,7 +72,7 @@ def _fused(rows: SparseRows, delta: FloatArray) -> Callable[[], Any]:
     transposer = BatchTransposer(N_FEATURES)
 
     def step() -> FloatArray:
-        transposer.transpose(rows).adam(delta, weights, (first, second), AdamRates(*_corrected()))
+        sparse_adam(*transposer.transpose(rows), delta, weights, first, second, AdamRates(*_corrected()))
         return weights[:_SHOWN]
 
     return step

@@ -22,7 +22,7 @@ from xmach._kernels.decode import lists, pruned
 from xmach._kernels.train import dense, softmax, sparse
 from xmach.buckets import UniversalHashes, fill_tables, new_tables, stored
 from xmach.features import fit_scaler
-from xmach.learners import LabelledRows, NetworkSettings, buffers, layers
+from xmach.learners import LabelledRows, NetworkSettings, layers
 from xmach.learners import network as network_learner
 from xmach.learners.buffers import BatchTransposer
 from xmach.learners.network import NetworkTrainer
@@ -170,7 +170,7 @@ def _step_entry(n_rows: int, n_features: int, each: int, hidden: tuple[int, ...]
     loss = _loss(top_lines=plain.top_lines, power_lines=plain.power_lines)
     kernels = {  # (module, name) -> the function with LLVM, the plain one
         (network_model, "sparse_forward"): (sparse.sparse_forward, _FORWARD),
-        (buffers, "sparse_adam"): (sparse.sparse_adam, plain.sparse_adam),
+        (network_learner, "sparse_adam"): (sparse.sparse_adam, plain.sparse_adam),
         (layers, "adam"): (dense.adam, _ADAM),
         (layers, "adam_row"): (dense.adam_row, plain.adam_row),
         (network_learner, "LOSSES"): ({"softmax": softmax.softmax_loss}, {"softmax": loss}),

@@ -125,7 +125,7 @@ def test_two_steps_through_the_same_room(width: int) -> None:
     for batch in (first_batch, second_batch):
         delta = draw.normal(size=(len(batch[0]) - 1, width)).astype(np.float32)
         lists = transposer.transpose(SparseRows(*batch, 30))
-        lists.adam(delta, fast[0], (fast[1], fast[2]), AdamRates(RATE, BETA1, BETA2, EPSILON, DECAY))
+        sparse_adam(*lists, delta, *fast, AdamRates(RATE, BETA1, BETA2, EPSILON, DECAY))
         sparse_adam_slow(batch, delta, *slow, *(float(number) for number in (RATE, BETA1, BETA2, EPSILON, DECAY)))
     for mine, twin in zip(fast, slow, strict=True):
         np.testing.assert_allclose(mine, twin, rtol=2e-4, atol=1e-5)

@@ -140,7 +140,7 @@ def test_signatures_have_the_smallest_type(n_buckets: int, dtype: Any) -> None:
 def test_signatures_are_the_same_in_any_chunks(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
     hashes = UniversalHashes.draw(100, 12, 4, seed=3)
     whole_table = hashes.signatures()
-    monkeypatch.setattr(universal, "_CHUNK", chunk)
+    monkeypatch.setattr(universal, "HASHED_LABELS", chunk)
     np.testing.assert_array_equal(hashes.signatures(), whole_table)
 
 

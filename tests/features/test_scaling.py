@@ -49,7 +49,7 @@ def test_tfidf_is_scikit_learns() -> None:
 def test_fitting_by_the_chunk_is_fitting_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = random_rows(100)
     whole = fit_scaler(rows).idf
-    monkeypatch.setattr(scaling, "_CHUNK", 7)
+    monkeypatch.setattr(scaling, "SCALING_ROWS", 7)
     np.testing.assert_array_equal(fit_scaler(rows).idf, whole)
 
 

@@ -20,10 +20,16 @@ from xmach import load
 from xmach.data import Dataset
 from xmach.errors import Interrupted, ParameterError, PlanMismatch
 from xmach.training import MachConfig, StageProgress, fit
+from xmach.training import run as run_module
 
 DATA, VALIDATION = made_up(3000, 200, 60), made_up(60, 200, 60, seed=3)
 CONFIG = MachConfig(n_buckets=20, n_repetitions=3, hidden=(100,), epochs=12, dropout=0.1, seed=1)
 SHORT = replace(CONFIG, epochs=1)
+
+
+@pytest.fixture(autouse=True)
+def reports_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "_POLL_SECONDS", 0.005)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -106,33 +106,23 @@ def read(
     return merged
 
 
-def training_rows(
+def training_schema(
     file: Path,
     request: ReadRequest,
     features: int | None,
     label_names: Path | None,
     text: HashedText | VocabularyText | None = None,
-) -> tuple[Dataset, TextRows | None]:
-    """The rows to train on and the vectorizer of their texts, whose vocabulary is learned first."""
-    names = None
-    if label_names is not None:
-        if (name := resolve_format(file, request.format)) not in BY_ID:
-            raise ParameterError(
-                f"--label-names is for {', '.join(BY_ID)}; the labels of {name} files are names already"
-            )
-        names = read_label_names(label_names)
-    ready: TextRows | None = text
-    if text is not None and not isinstance(text, HashedText):
-        name = resolve_format(file, request.format)
-        columns = _columns(file, name, request, ExpectedSchema(text=text), with_labels=True)
-        options = ReadOptions(request.on_error, columns=columns or Columns())
-        ready = learn_vocabulary(text, file, name, options, cache_folder(request.cache))
-    return read(file, request, ExpectedSchema(None if text else features, names, text=ready)), ready
-
-
-def validation_rows(file: Path | None, request: ReadRequest, data: Dataset, text: TextRows | None) -> Dataset | None:
-    """The rows to validate on, like those to train on."""
-    return None if file is None else read(file, request, ExpectedSchema.of_data(data, text))
+) -> ExpectedSchema:
+    """What the rows to train on must have; a vocabulary is learned from the file here."""
+    name = resolve_format(file, request.format)
+    if label_names is not None and name not in BY_ID:
+        raise ParameterError(f"--label-names is for {', '.join(BY_ID)}; the labels of {name} files are names already")
+    names = None if label_names is None else read_label_names(label_names)
+    if text is None or isinstance(text, HashedText):
+        return ExpectedSchema(None if text else features, names, text=text)
+    columns = _columns(file, name, request, ExpectedSchema(text=text), with_labels=True)
+    options = ReadOptions(request.on_error, columns=columns or Columns())
+    return ExpectedSchema(None, names, text=learn_vocabulary(text, file, name, options, cache_folder(request.cache)))
 
 
 def labels_to_leave_out(filter_file: Path, file: Path, format: str, data: Dataset, merged: bool) -> SparseRows:

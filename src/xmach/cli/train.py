@@ -67,7 +67,7 @@ def train(
 
     With --only, machines that never meet train a part each; copy the files into one folder, run without --only there.
     """
-    from xmach.cli.reading import ReadRequest, training_rows, validation_rows
+    from xmach.cli.reading import ExpectedSchema, ReadRequest, read, training_schema
     from xmach.planning import parse_bytes
     from xmach.training import check_budget, fit
 
@@ -81,8 +81,11 @@ def train(
     named = table.columns(text, labels, label_separator, weight, numbers, header)
     request = ReadRequest(format, on_error, cache, named, header, label_file, merge)
     vectorizer = texts.text_features(features, vocabulary, values) if named.text else None
-    data, hashed = training_rows(file, request, features, label_names, vectorizer)
-    held_out = validation_rows(validation, replace(request, label_file=validation_label_file), data, hashed)
+    schema = training_schema(file, request, features, label_names, vectorizer)
+    data, held_out = read(file, request, schema), None
+    if validation is not None:
+        request = replace(request, label_file=validation_label_file)
+        held_out = read(validation, request, ExpectedSchema.of_data(data, schema.text))
     if preset is not None:
         _show_preset(preset, data)
     with training_output() as on_progress:
@@ -94,7 +97,7 @@ def train(
             executor=executor,
             validation=held_out,
             on_progress=on_progress,
-            text=hashed,
+            text=schema.text,
             workers=workers or None,
             memory=budget,
         )

@@ -15,8 +15,8 @@ import numpy as np
 
 from xmach.data import dataset_folder
 from xmach.data.labels.counts import LabelCounts
-from xmach.data.labels.mapped_names import names_digest
-from xmach.data.npy import let_go
+from xmach.data.labels.mapped_names import MappedNames, names_digest, write_names
+from xmach.data.npy import let_go, map_array
 from xmach.data.options import Columns
 from xmach.data.read.lines import file_errors
 from xmach.errors import DataFileError, InputError
@@ -152,7 +152,10 @@ class Dataset:
             try:
                 with atomic_folder(target) as new:
                     dataset_folder.write_arrays(new, arrays)
-                    dataset_folder.write_meta(new, self)
+                    if self.label_names is not None:
+                        write_names(new / dataset_folder.NAMES, self.label_names)
+                    sizes = self.n_features, self.n_labels
+                    dataset_folder.write_meta(new, *sizes, self.skipped, self.columns, self.fingerprint)
             except FileExistsError as error:
                 if not target.is_dir() or dataset_folder.stored_fingerprint(target) != self.fingerprint:
                     message = "something else is there already; choose another folder"
@@ -162,7 +165,40 @@ class Dataset:
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, in_memory: bool = False) -> Dataset:
         """Open a saved dataset: memory-mapped, or read into memory, which makes it independent of its folder."""
-        return cls(**dataset_folder.read(Path(folder), in_memory=in_memory))
+        place = Path(folder)
+        meta = dataset_folder.read_meta(place)
+
+        def array(name: str) -> AnyArray | None:
+            path = place / f"{name}.npy"
+            return map_array(path, in_memory=in_memory) if path.exists() else None
+
+        def sparse(part: str, n_columns: int) -> SparseRows:
+            indptr, indices, values = (
+                map_array(place / f"{part}-{name}.npy", in_memory=in_memory) for name in ("indptr", "indices", "values")
+            )
+            if not indptr[-1] == len(indices) == len(values):
+                raise ValueError(f"{part} have {indptr[-1]} values by their offsets but {len(values)} are there")
+            return SparseRows(indptr, indices, values, n_columns)
+
+        names: Sequence[str] | None = None
+        try:
+            if (place / dataset_folder.NAMES).exists():
+                mapped = MappedNames(place / dataset_folder.NAMES)
+                names = tuple(mapped) if in_memory else mapped
+            dense, columns = array("features"), meta.get("columns")  # old folders have no columns
+            return cls(
+                features=sparse("features", meta["n_features"]) if dense is None else dense,
+                labels=sparse("labels", meta["n_labels"]),
+                label_names=names,
+                weights=array("weights"),
+                folder=None if in_memory else place.absolute(),
+                skipped=meta["skipped"],
+                stored_fingerprint=meta["fingerprint"],
+                columns=None if columns is None else Columns.from_dict(columns),
+                row_numbers=array(dataset_folder.ROW_NUMBERS),
+            )
+        except (ValueError, TypeError, KeyError, OSError, EOFError) as error:  # pyarrow's errors are ValueErrors too
+            raise DataFileError(place, None, f"the saved dataset is damaged: {error}") from error
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         if self.folder is not None:

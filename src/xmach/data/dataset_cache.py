@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from xmach.data import dataset_folder
 from xmach.data.dataset import Dataset
+from xmach.data.labels.mapped_names import write_names
 from xmach.data.options import Columns
 from xmach.data.read.lines import file_errors
 from xmach.errors import DataFileError
@@ -41,8 +42,8 @@ def describe(
     columns: Columns | None,
 ) -> None:
     """Make arrays that lie in a folder a dataset."""
-    features = dataset_folder.read_features(folder, n_features)
-    labels = dataset_folder.read_sparse(folder, "labels", n_labels)
-    weights = dataset_folder.read_optional(folder, "weights")
-    dataset = Dataset(features, labels, label_names, weights, skipped=dict(skipped), columns=columns)
-    dataset_folder.write_meta(folder, dataset)
+    if label_names is not None:
+        write_names(folder / dataset_folder.NAMES, label_names)
+    facts = n_features, n_labels, skipped, columns
+    dataset_folder.write_meta(folder, *facts, fingerprint=None)
+    dataset_folder.write_meta(folder, *facts, fingerprint=Dataset.open(folder).fingerprint)

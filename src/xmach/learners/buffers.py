@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xmach._kernels.llvm import LINE
-from xmach._kernels.train.dense import AdamRates
-from xmach._kernels.train.sparse import BLOCK, count_features, list_features, sparse_adam, transpose_batch
+from xmach._kernels.train.sparse import BLOCK, count_features, list_features, transpose_batch
 from xmach.types import BoolArray, FloatArray, Int32Array, SparseRows
 
 
@@ -49,12 +48,6 @@ class FeatureLists(NamedTuple):
     starts: Int32Array
     rows: Int32Array  # of each entry
     values: FloatArray
-
-    def adam(
-        self, delta: FloatArray, weights: FloatArray, moments: tuple[FloatArray, FloatArray], rates: AdamRates
-    ) -> None:
-        """Take one Adam step with the gradient batch^T @ delta, on the weights of the features that occur."""
-        sparse_adam(*self, delta, weights, *moments, rates)
 
 
 class BatchTransposer:

@@ -8,15 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from xmach._kernels.train.dense import AdamRates, TargetBatch
-from xmach._kernels.train.sparse import sparse_forward
+from xmach._kernels.train.dense import AdamRates
+from xmach._kernels.train.sparse import sparse_adam, sparse_forward
 from xmach.config import NetworkSettings
 from xmach.learners.buffers import BatchTransposer, Buffers
 from xmach.learners.layers import ActiveUnits, Layer, new_layer, update_bias, update_layer
 from xmach.learners.losses import LOSSES, SparseGradient
 from xmach.learners.task import Batch
 from xmach.models import NetworkModel
-from xmach.models.network import first_layer
 from xmach.types import AnyArray, FloatArray, Rows, SparseRows
 
 BETA1, BETA2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
@@ -57,11 +56,16 @@ class NetworkTrainer:
         self.steps_done += 1
         first_rates, rates = self._rates(rate)
         top = len(self.layers) - 1
-        loss, delta, bias_gradient = self._loss(logits, batch.targets, batch.weights, position)
-        if isinstance(delta, SparseRows):
-            delta = self._backward_sparse(delta, bias_gradient, inputs[-1], rates)
+        bias = self.layers[-1].bias
+        if self._sparse_loss is not None:
+            draw = stream(self.seed, self.repetition, "skip", *position)
+            loss, kept, bias_gradient = self._sparse_loss.compute(logits, bias, batch.targets, batch.weights, draw)
+            delta = self._backward_sparse(kept, bias_gradient, inputs[-1], rates)
             bias_gradient = self._backward_activation(top, delta, inputs, masks)
             top -= 1
+        else:  # the logits become their gradient
+            delta, bias_gradient = logits, self._buffers.array("bias gradient", len(bias))
+            loss = LOSSES[self.settings.loss](logits, bias, batch.targets, batch.weights, bias_gradient)
         for depth in range(top, 0, -1):
             active = layers[depth - 1]
             gradient = active.weight_gradient(delta, self._buffers)
@@ -81,18 +85,6 @@ class NetworkTrainer:
         decay = np.float32(1.0 - rate * self.settings.weight_decay)
         first = AdamRates(corrected, BETA1, BETA2, EPSILON, decay)
         return first, first._replace(epsilon=np.float32(second * EPSILON))
-
-    def _loss(
-        self, logits: FloatArray, targets: TargetBatch, weights: FloatArray, position: tuple[int, int]
-    ) -> tuple[float, Rows, FloatArray]:
-        """Return the summed loss, d loss / d logits (n, B), sparse if small ones are skipped, and the bias gradient."""
-        bias = self.layers[-1].bias
-        if self._sparse_loss is not None:
-            draw = stream(self.seed, self.repetition, "skip", *position)
-            return self._sparse_loss.compute(logits, bias, targets, weights, draw)
-        gradient = self._buffers.array("bias gradient", len(bias))
-        loss = LOSSES[self.settings.loss](logits, bias, targets, weights, gradient)
-        return loss, logits, gradient
 
     def _backward_activation(
         self, depth: int, delta: FloatArray, inputs: list[FloatArray], masks: list[FloatArray]
@@ -114,7 +106,7 @@ class NetworkTrainer:
         by_bucket = layer.weights.T  # (B, H), contiguous: see `new_layer`
         sparse_forward(kept.indptr, kept.indices, kept.values, by_bucket, np.zeros(below.shape[1], np.float32), delta)
         moments = layer.moments[0].T, layer.moments[1].T
-        sparse_loss.transposer.transpose(kept).adam(below, by_bucket, moments, rates)
+        sparse_adam(*sparse_loss.transposer.transpose(kept), below, by_bucket, *moments, rates)
         update_bias(layer, bias_gradient, rates)
         return delta
 
@@ -129,7 +121,12 @@ class NetworkTrainer:
         buffers, n_rows = self._buffers, rows.shape[0]
         width = self.layers[0].weights.shape[1]
         out = buffers.array("output 0", n_rows, width)
-        outputs = [first_layer(rows, self.layers[0].weights, biases[0], out)]
+        if isinstance(rows, SparseRows):
+            sparse_forward(rows.indptr, rows.indices, rows.values, self.layers[0].weights, biases[0], out)
+        else:
+            np.matmul(rows, self.layers[0].weights, out=out)
+            out += biases[0]
+        outputs = [out]
         actives: list[ActiveUnits] = []
         masks: list[FloatArray] = []
         keep = 1.0 - self.settings.dropout
@@ -153,7 +150,7 @@ class NetworkTrainer:
     def _update_first(self, batch: Batch, delta: FloatArray, bias_gradient: FloatArray, rates: AdamRates) -> None:
         layer = self.layers[0]
         if batch.lists is not None:
-            batch.lists.adam(delta, layer.weights, layer.moments[:2], rates)
+            sparse_adam(*batch.lists, delta, layer.weights, *layer.moments[:2], rates)
             update_bias(layer, bias_gradient, rates)
         else:
             assert isinstance(batch.rows, np.ndarray)

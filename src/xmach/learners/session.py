@@ -40,11 +40,23 @@ class NetworkLearner:
 
     def train(self, task: Task) -> Outcome | None:
         """Train to the end, or until the monitor asks to stop; saves a checkpoint after each epoch."""
-        return _Session(self.settings, task).run()
+        session = _Session(self.settings, task)
+        session.resume()
+        while not session.finished():
+            if not session.run_epoch():
+                task.save_progress(session.state())
+                return None
+            session.close_epoch()
+            if not session.finished():
+                task.save_progress(session.state())
+        model = session.trainer.model()
+        if session.best:
+            model = NetworkModel.from_arrays(session.best, model.loss)
+        return Outcome(model, [_entry(i, *losses) for i, losses in enumerate(session.history)])
 
 
 class _Session:
-    """One repetition in training. `_state` determines everything that follows, so it can stop at any step."""
+    """One repetition in training. `state` determines everything that follows, so it can stop at any step."""
 
     def __init__(self, settings: NetworkSettings, task: Task) -> None:
         self.settings, self.task = settings, task
@@ -56,27 +68,13 @@ class _Session:
         self.best: dict[str, FloatArray] = {}  # the arrays of the best epoch, if there are validation rows
         self._reported = 0.0
 
-    def run(self) -> Outcome | None:
-        self._resume()
-        while not self._finished():
-            if not self._run_epoch():
-                self.task.save_progress(self._state())
-                return None
-            self._close_epoch()
-            if not self._finished():
-                self.task.save_progress(self._state())
-        model = self.trainer.model()
-        if self.best:
-            model = NetworkModel.from_arrays(self.best, model.loss)
-        return Outcome(model, [_entry(i, *losses) for i, losses in enumerate(self.history)])
-
-    def _resume(self) -> None:
+    def resume(self) -> None:
         """Resume from the checkpoint, if there is one; its pages are mapped only during this call."""
         saved = self.task.load_progress()
         if saved is not None:
             self._restore(saved)
 
-    def _finished(self) -> bool:
+    def finished(self) -> bool:
         """Whether the epochs are over, or validation has not improved for `patience` epochs."""
         if len(self.history) == self.settings.epochs:
             return True
@@ -85,14 +83,19 @@ class _Session:
         best = int(np.argmin([validation for _, validation in self.history]))
         return len(self.history) - 1 - best >= self.settings.patience
 
-    def _run_epoch(self) -> bool:
+    def run_epoch(self) -> bool:
         """Run the rest of the epoch; False if the monitor asked to stop before its end."""
         n_rows = self.task.rows.n_rows
         total_steps = self.settings.epochs * self.steps_per_epoch
         order = stream(self.task.seed, self.task.repetition, "shuffle", self.epoch).permutation(n_rows)
         to_come = islice(row_batches(n_rows, self.batch_size), self.step, None)
         parts = (order[start:stop] for start, stop in to_come)
-        with closing(made_ahead(self._batch, parts)) as batches:
+
+        def prepare(which: IntArray) -> Batch:
+            with np.errstate(over="ignore", invalid="ignore"):  # as in `train_repetition`, in this thread, too
+                return self.trainer.prepare(self.task.rows.batch(which))
+
+        with closing(made_ahead(prepare, parts)) as batches:
             for batch in batches:
                 if self.task.monitor.should_stop():
                     return False
@@ -103,11 +106,8 @@ class _Session:
                 self._report(min(self.step * self.batch_size, n_rows))
         return True
 
-    def _batch(self, which: IntArray) -> Batch:
-        with np.errstate(over="ignore", invalid="ignore"):  # as in `train_repetition`, in this thread, too
-            return self.trainer.prepare(self.task.rows.batch(which))
-
-    def _close_epoch(self) -> None:
+    def close_epoch(self) -> None:
+        """Check that the weights are finite, validate, and begin the next epoch."""
         # an overflow anywhere in the network reaches the gradient of the output bias
         if not np.isfinite(self.trainer.layers[-1].bias).all():
             raise Diverged(
@@ -139,7 +139,8 @@ class _Session:
             done, total = self.epoch * n_rows + rows_done, self.settings.epochs * n_rows
             self.task.monitor.report(self.task.repetition, Progress(done, total, self.loss / rows_done))
 
-    def _state(self) -> dict[str, AnyArray]:
+    def state(self) -> dict[str, AnyArray]:
+        """Return everything that the rest of the run depends on."""
         state = self.trainer.state()
         state["position"] = np.array([self.epoch, self.step], np.int64)
         state["loss"] = np.array([self.loss], np.float64)
@@ -186,8 +187,12 @@ def made_ahead(make: Callable[[T], U], items: Iterable[T]) -> Generator[U, None,
     """
     with ThreadPoolExecutor(1, "next batch") as thread:
         made: Future[U] | None = None
+        coming: Future[U] | None
         for item in items:
-            coming = _submitted(thread, make, item)
+            try:
+                coming = thread.submit(make, item)
+            except RuntimeError:  # no thread can be started
+                coming = None
             if made is not None:
                 yield made.result()
             made = coming
@@ -195,10 +200,3 @@ def made_ahead(make: Callable[[T], U], items: Iterable[T]) -> Generator[U, None,
                 yield make(item)
         if made is not None:
             yield made.result()
-
-
-def _submitted(thread: ThreadPoolExecutor, make: Callable[[T], U], item: T) -> Future[U] | None:
-    try:
-        return thread.submit(make, item)
-    except RuntimeError:
-        return None

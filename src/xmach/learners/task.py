@@ -52,26 +52,21 @@ class LabelledRows:
 
     def batch(self, which: IntArray) -> Batch:
         """Return the given rows, scaled, with their targets and weights."""
-        weights = np.ones(len(which), np.float32) if self.weights is None else self.weights[which]
-        return Batch(self.scaler.apply(self._gather(which)), self._targets(which), weights)
-
-    def _gather(self, which: IntArray) -> Rows:
-        """Do as `take_rows` does, in a kernel: 0.05 ms instead of 0.56 for 128 rows of 670 features."""
-        features = self.features
-        if not isinstance(features, SparseRows):
-            return take_rows(features, which)
-        indptr = np.zeros(len(which) + 1, np.int64)
-        np.cumsum(features.indptr[which + 1] - features.indptr[which], out=indptr[1:])
-        indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
-        gather_rows(features.indptr, features.indices, features.values, which, indptr, indices, values)
-        return SparseRows(indptr, indices, values, features.n_columns)
-
-    def _targets(self, which: IntArray) -> TargetBatch:
-        labels, hashes, r = self.labels, self.hashes, self.repetition
+        features, labels = self.features, self.labels
+        if isinstance(features, SparseRows):  # `take_rows` in a kernel: 0.05 ms, not 0.56, for 128 rows of 670 features
+            indptr = np.zeros(len(which) + 1, np.int64)
+            np.cumsum(features.indptr[which + 1] - features.indptr[which], out=indptr[1:])
+            indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+            gather_rows(features.indptr, features.indices, features.values, which, indptr, indices, values)
+            rows: Rows = SparseRows(indptr, indices, values, features.n_columns)
+        else:
+            rows = take_rows(features, which)
         size = int((labels.indptr[which + 1] - labels.indptr[which]).sum())
-        batch = TargetBatch(np.empty(len(which) + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float32))
-        bucket_targets(labels.indptr, labels.indices, labels.values, which, *hashes.rule(r), batch)
-        return batch
+        targets = TargetBatch(np.empty(len(which) + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float32))
+        bucketing = self.hashes.rule(self.repetition)
+        bucket_targets(labels.indptr, labels.indices, labels.values, which, *bucketing, targets)
+        weights = np.ones(len(which), np.float32) if self.weights is None else self.weights[which]
+        return Batch(self.scaler.apply(rows), targets, weights)
 
 
 @dataclass(frozen=True)

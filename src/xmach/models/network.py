@@ -16,19 +16,6 @@ from xmach.types import FloatArray, Loss, Rows, SparseRows
 ROWS_ALIKE = 32  # a row in a batch of at most this size gets the same bits as alone
 
 
-def first_layer(rows: Rows, weights: FloatArray, bias: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """Return rows @ weights + bias, (n, H), in `out` if given: a kernel for sparse rows, otherwise a matrix product."""
-    if out is None:
-        out = np.empty((rows.shape[0], weights.shape[1]), np.float32)
-    if isinstance(rows, SparseRows):
-        weights = np.ascontiguousarray(weights)  # they are, except in models built by hand
-        sparse_forward(rows.indptr, rows.indices, rows.values, weights, bias, out)
-    else:
-        np.matmul(rows, weights, out=out)
-        out += bias
-    return out
-
-
 def _layer(layer: Rows, weights: FloatArray, bias: FloatArray) -> FloatArray:
     """layer @ weights + bias, (n, H): a kernel for sparse rows and for a few dense ones, a matrix product for many."""
     out = np.empty((layer.shape[0], len(bias)), np.float32)

@@ -7,12 +7,11 @@ but who is the best among them, such repetitions cannot tell. `mixed` has both k
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from xmach._kernels.train.clusters import add_to_labels
+from xmach._kernels.train.sparse import sparse_forward
 from xmach.buckets import (
     WIDTH,
     Buckets,
@@ -24,8 +23,7 @@ from xmach.buckets import (
 )
 from xmach.data import Dataset
 from xmach.features import Scaler
-from xmach.models.network import first_layer
-from xmach.types import FloatArray, row_batches, slice_rows
+from xmach.types import FloatArray, OnProgress, SparseRows, row_batches, slice_rows
 
 _ROWS = 4096  # projected at a time
 
@@ -36,7 +34,7 @@ def make_buckets(
     data: Dataset,
     scaler: Scaler,
     seed: int,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Buckets:
     """The buckets of all repetitions; `on_progress(done, total)` counts the tables."""
     repetitions = clustered_repetitions(bucketing, hashes.n_repetitions)
@@ -60,8 +58,13 @@ def label_points(data: Dataset, scaler: Scaler, seed: int, repetition: int) -> F
     every = mean_one(data.weights, data.n_rows)
     with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):  # as repetitions are trained
         for start, stop in row_batches(data.n_rows, _ROWS):
-            rows = first_layer(scaler.apply(slice_rows(data.features, start, stop)), projection, none)
-            add_to_labels(data.labels.indptr, data.labels.indices, start, every[start:stop], rows, points)
+            rows = scaler.apply(slice_rows(data.features, start, stop))
+            projected = np.empty((stop - start, WIDTH), np.float32)
+            if isinstance(rows, SparseRows):
+                sparse_forward(rows.indptr, rows.indices, rows.values, projection, none, projected)
+            else:
+                np.matmul(rows, projection, out=projected)
+            add_to_labels(data.labels.indptr, data.labels.indices, start, every[start:stop], projected, points)
     return points
 
 

@@ -25,7 +25,7 @@ from xmach.predictor import Predictor
 from xmach.store import ModelStore, load
 from xmach.training.job import Job, plan_training
 from xmach.training.memory import check_budget, workers_within
-from xmach.training.run import ProgressHandler, StageProgress, run_repetitions
+from xmach.training.run import ProgressHandler, StageProgress, train, watched
 from xmach.types import TextRows
 
 _log = getLogger(__name__)
@@ -88,9 +88,18 @@ def fit(
     if memory is not None:
         workers = workers_within(job, memory, workers)
     runner = executor_named(executor, workers) if isinstance(executor, str) else executor
+    missing = wanted if store is None else _begin(store, job, wanted, text)
+    outcomes: dict[int, Outcome] = {}
+    if missing:
+        try:
+            with _shared_rows(job, runner) as shared, watched(job, missing, store, on_progress) as board:
+                outcomes = train(shared, missing, runner, board, store)
+        except Interrupted:
+            raise Interrupted(_how_to_resume(store, missing)) from None
     if store is None:
-        return _fit_in_memory(job, config, wanted, runner, text, on_progress)
-    return _fit_into(store, job, config, wanted, runner, text, on_progress)
+        settled, metrics = settle(_predictor(job, outcomes, text), job.validation, config.estimator)
+        return Fitted(job.plan, settled, {r: each.history for r, each in outcomes.items()}, metrics, len(missing))
+    return _finish(store, job, config, len(missing))
 
 
 def _plan(
@@ -119,59 +128,42 @@ def _plan(
     )
 
 
-def _fit_into(
-    store: ModelStore,
-    job: Job,
-    config: MachConfig,
-    wanted: Sequence[int],
-    executor: Executor,
-    text: TextRows | None,
-    on_progress: ProgressHandler | None,
-) -> Fitted:
-    """Train what is missing in the folder; once every repetition is there, settle the estimator and finish."""
-    data, plan = job.data, job.plan
-    store.begin(plan, data.label_counts(), data.label_names, job.scaler, text)
+def _begin(store: ModelStore, job: Job, wanted: Sequence[int], text: TextRows | None) -> list[int]:
+    """Write the plan, or check that the folder's is the same; return the repetitions that are still to be trained."""
+    data, hashes = job.data, job.plan.hashes
+    store.begin(job.plan, data.label_counts(), data.label_names, job.scaler, text)
     store.check_present()
     missing = [r for r in wanted if not store.has(r)]
     _log.info(
-        f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {config.n_buckets:,} buckets; "
-        f"{len(missing)} of {config.n_repetitions} repetitions to train"
+        f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {hashes.n_buckets:,} buckets; "
+        f"{len(missing)} of {hashes.n_repetitions} repetitions to train"
     )
-    if missing:
-        try:
-            with _shared_rows(job, executor) as shared:
-                run_repetitions(shared, missing, executor, store, on_progress)
-        except Interrupted:
-            unfinished = sum(not store.has(r) for r in missing)
-            raise Interrupted(
-                f"stopped with {unfinished} of {len(missing)} repetitions unfinished; {store.folder} keeps a "
-                "checkpoint of each: run the same command again to resume"
-            ) from None
+    return missing
+
+
+def _how_to_resume(store: ModelStore | None, missing: Sequence[int]) -> str:
+    if store is None:
+        return "stopped; nothing was kept, because there is no folder to keep it in"
+    unfinished = sum(not store.has(r) for r in missing)
+    return (
+        f"stopped with {unfinished} of {len(missing)} repetitions unfinished; {store.folder} keeps a checkpoint of "
+        "each: run the same command again to resume"
+    )
+
+
+def _finish(store: ModelStore, job: Job, config: MachConfig, trained: int) -> Fitted:
+    """Settle the estimator and write the manifest once every repetition is there."""
     present = store.present()
     history = {r: store.history(r) for r in present}
     if len(present) < config.n_repetitions:
-        return Fitted(plan, None, history, {}, len(missing))
+        return Fitted(job.plan, None, history, {}, trained)
     manifest = store.manifest()
     if manifest is None or config.estimator not in (AUTO, manifest["estimator"]):
         settled, metrics = settle(load(store.folder, allow_partial=True), job.validation, config.estimator)
         store.finish(settled.estimator, settled.threshold, metrics)
     else:
         metrics = manifest["metrics"]
-    return Fitted(plan, load(store.folder, verify=False), history, metrics, len(missing))
-
-
-def _fit_in_memory(
-    job: Job,
-    config: MachConfig,
-    wanted: Sequence[int],
-    executor: Executor,
-    text: TextRows | None,
-    on_progress: ProgressHandler | None,
-) -> Fitted:
-    with _shared_rows(job, executor) as shared:
-        outcomes = run_repetitions(shared, wanted, executor, None, on_progress)
-    settled, metrics = settle(_predictor(job, outcomes, text), job.validation, config.estimator)
-    return Fitted(job.plan, settled, {r: each.history for r, each in outcomes.items()}, metrics, len(wanted))
+    return Fitted(job.plan, load(store.folder, verify=False), history, metrics, trained)
 
 
 def _predictor(job: Job, outcomes: dict[int, Outcome], text: TextRows | None) -> Predictor:

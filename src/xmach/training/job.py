@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from xmach.features import Scaler
 from xmach.learners import Learner, NetworkLearner
 from xmach.planning import Plan, available_bytes, check_memory, clustering_bytes
 from xmach.training.bucketing import make_buckets
-from xmach.types import SparseRows, TextRows
+from xmach.types import OnProgress, SparseRows, TextRows
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def plan_training(
     multilabel: bool | None = None,
     fingerprints: bool = True,
     begun: Plan | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Job:
     """Plan the training of `config` on `data`; tables of clustered buckets are made here.
 

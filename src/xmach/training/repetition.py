@@ -51,13 +51,20 @@ def train_repetition(spec: RepetitionSpec) -> Trained:
         return Trained(r, True, None)
     if spec.monitor.should_stop():
         return Trained(r, False, None)
+
+    def labelled(data: Dataset) -> LabelledRows:
+        weights = data.weights
+        if weights is not None and is_network(spec.plan):
+            weights = mean_one(weights, data.n_rows)
+        return LabelledRows(data.features, data.labels, weights, spec.scaler, spec.plan.hashes, r)
+
     task = Task(
         repetition=r,
         seed=spec.plan.seed,
         n_features=spec.plan.n_features,
         n_buckets=spec.plan.hashes.n_buckets,
-        rows=_rows(spec, spec.data),
-        validation=None if spec.validation is None else _rows(spec, spec.validation),
+        rows=labelled(spec.data),
+        validation=None if spec.validation is None else labelled(spec.validation),
         monitor=spec.monitor,
         load_progress=lambda: None if sink is None else sink.load_progress(r),
         save_progress=lambda state: _save(sink, r, state),
@@ -70,13 +77,6 @@ def train_repetition(spec: RepetitionSpec) -> Trained:
         return Trained(r, True, outcome)
     sink.put(r, outcome.model, outcome.history)
     return Trained(r, True, None)
-
-
-def _rows(spec: RepetitionSpec, data: Dataset) -> LabelledRows:
-    weights = data.weights
-    if weights is not None and is_network(spec.plan):
-        weights = mean_one(weights, data.n_rows)
-    return LabelledRows(data.features, data.labels, weights, spec.scaler, spec.plan.hashes, spec.repetition)
 
 
 def _save(sink: Sink | None, repetition: int, state: Mapping[str, AnyArray]) -> None:

@@ -35,25 +35,6 @@ class StageProgress(NamedTuple):
 ProgressHandler: TypeAlias = Callable[[StageProgress], None]
 
 
-def run_repetitions(
-    job: Job, repetitions: Sequence[int], executor: Executor, sink: Sink | None, on_progress: ProgressHandler | None
-) -> dict[int, Outcome]:
-    """Train these repetitions; models go to the sink, or come back if there is none.
-
-    With a sink, SIGINT and SIGTERM make each repetition save a checkpoint and raise `Interrupted`.
-    """
-    board = Board.for_repetitions(list(repetitions))
-    try:
-        with _stop_on_signals(board if sink is not None else None), _watch(board, job, on_progress):
-            return train(job, repetitions, executor, board, sink)
-    except WorkerDied:
-        if not board.should_stop():
-            raise
-        raise Interrupted("stopped") from None  # a signal to the whole group ended a worker before it could save
-    finally:
-        board.close()
-
-
 def train(
     job: Job, repetitions: Sequence[int], executor: Executor, monitor: Monitor, sink: Sink | None = None
 ) -> dict[int, Outcome]:
@@ -76,6 +57,26 @@ def train(
     if unfinished:
         raise Interrupted(f"stopped with {unfinished} of {len(specs)} repetitions unfinished")
     return outcomes
+
+
+@contextmanager
+def watched(
+    job: Job, repetitions: Sequence[int], sink: Sink | None, on_progress: ProgressHandler | None
+) -> Iterator[Board]:
+    """Yield the board that workers report to, and tell `on_progress` what they report.
+
+    With a sink, SIGINT and SIGTERM make each repetition save a checkpoint, and `train` raises `Interrupted`.
+    """
+    board = Board.for_repetitions(list(repetitions))
+    try:
+        with _stop_on_signals(board if sink is not None else None), _watch(board, job, on_progress):
+            yield board
+    except WorkerDied:
+        if not board.should_stop():
+            raise
+        raise Interrupted("stopped") from None  # a signal to the whole group ended a worker before it could save
+    finally:
+        board.close()
 
 
 @contextmanager

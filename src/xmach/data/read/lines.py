@@ -54,12 +54,20 @@ def is_gzip(path: Path) -> bool:
 
 
 def line_chunks(path: Path, on_progress: OnProgress | None = None, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
-    """Yield the lines of a file, plain or gzip'd, about `size` bytes at a time."""
+    """Yield the lines of a file, plain or gzip'd, about `size` bytes at a time, without a byte order mark."""
     compressed = is_gzip(path)
     with file_errors(path), path.open("rb") as raw:
         total = os.fstat(raw.fileno()).st_size
-        line, rest = 1, b""
-        for block in _blocks(path, raw, compressed, size):
+        content: IO[bytes] | gzip.GzipFile = gzip.GzipFile(fileobj=raw, mode="rb") if compressed else raw
+        line, rest, mark = 1, b"", _BOM
+        while True:
+            try:
+                block = content.read(max(size, len(_BOM)))
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise DataFileError(path, None, f"the gzip stream is damaged: {error}") from error
+            if not block:
+                break
+            block, mark = block.removeprefix(mark), b""
             if on_progress is not None:
                 on_progress(raw.tell(), total)
             cut = block.rfind(b"\n") + 1
@@ -73,19 +81,6 @@ def line_chunks(path: Path, on_progress: OnProgress | None = None, size: int = C
             line += data.count(b"\n")
         if rest:
             yield Chunk(line, rest + b"\n")
-
-
-def _blocks(path: Path, raw: IO[bytes], compressed: bool, size: int) -> Iterator[bytes]:
-    """Yield the unpacked content, `size` bytes at a time, without the byte order mark."""
-    stream: IO[bytes] | gzip.GzipFile = gzip.GzipFile(fileobj=raw, mode="rb") if compressed else raw
-    try:
-        first = stream.read(max(size, len(_BOM))).removeprefix(_BOM)
-        if first:
-            yield first
-        while block := stream.read(size):
-            yield block
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataFileError(path, None, f"the gzip stream is damaged: {error}") from error
 
 
 def line_content(line: bytes) -> bytes:

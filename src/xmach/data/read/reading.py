@@ -68,7 +68,22 @@ def read_dataset(
         raise ParameterError(f"columns are for tables ({', '.join(TABLES)}); {source} is {name}")
     options = with_label_file(options, source, name)
     target = None if cache is None else Path(cache) / cache_key(source, name, options)
-    return built(target, lambda folder: _build(folder, source, name, options, on_progress))
+
+    def build(folder: Path) -> None:
+        reader = open_reader(name, options)
+        skipped: Counter[str] = Counter()
+        numbers = RowNumbers()
+
+        def report(fault: Fault) -> None:
+            _raise_unless_skipped(fault, source, options)
+            skipped[fault.reason] += fault.rows_lost
+            numbers.lose(fault)
+
+        _write_batches(folder, reader.batches(source, report, on_progress), numbers)
+        _write_label_ids(folder, reader)
+        describe(folder, reader.n_features, reader.n_labels, reader.label_names, skipped, reader.columns)
+
+    return built(target, build)
 
 
 def cache_key(source: Path, name: str, options: ReadOptions) -> str:
@@ -85,22 +100,6 @@ def _identity(file: Path) -> list[str | int]:
         status = file.stat()
     # ctime and inode: tools that copy or restore files set the mtime back
     return [str(file.absolute()), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
-
-
-def _build(folder: Path, source: Path, name: str, options: ReadOptions, on_progress: OnProgress | None) -> None:
-    """Read a file into a folder."""
-    reader = open_reader(name, options)
-    skipped: Counter[str] = Counter()
-    numbers = RowNumbers()
-
-    def report(fault: Fault) -> None:
-        _raise_unless_skipped(fault, source, options)
-        skipped[fault.reason] += fault.rows_lost
-        numbers.lose(fault)
-
-    _write_batches(folder, reader.batches(source, report, on_progress), numbers)
-    _write_label_ids(folder, reader)
-    describe(folder, reader.n_features, reader.n_labels, reader.label_names, skipped, reader.columns)
 
 
 def _raise_unless_skipped(fault: Fault, source: Path, options: ReadOptions) -> None:

@@ -46,25 +46,23 @@ def parse_fast(chunk: Chunk, rules: Rules, start: int = 0) -> tuple[Batch, int]:
     labels, features, values = np.empty(most, np.int64), np.empty(most, np.int32), np.empty(most, np.float32)
     bounds = rules.form, rules.n_features, rules.n_labels
     n = parse_rows(data, *bounds, ends, label_counts, labels, feature_counts, features, values)
-    n, feature_counts, features, values = _sorted_features(
-        rules.form == BARRED, feature_counts[:n], features[: feature_counts[:n].sum()], values
-    )
-    label_counts = label_counts[:n]
-    label_counts, labels = _distinct(label_counts, labels[: label_counts.sum()])
+    feature_counts, total = feature_counts[:n], int(feature_counts[:n].sum())
+    features, values = features[:total], values[:total]
+    if (order := row_order(feature_counts, features)) is not None:
+        add = rules.form == BARRED
+        n, feature_counts, features, values = _without_repeats(add, feature_counts, features[order], values[order])
+    label_counts, labels = label_counts[:n], labels[: label_counts[:n].sum()]
+    if (order := row_order(label_counts, labels)) is not None:
+        label_counts, labels = _distinct(label_counts, labels[order])
     lines = np.arange(chunk.first_line, chunk.first_line + n)
     stop = start + int(ends[n - 1]) if n else start
     return Batch(lines, label_counts, labels, feature_counts, features, values), stop
 
 
-def _sorted_features(
+def _without_repeats(
     add: bool, counts: IntArray, features: Int32Array, values: FloatArray
 ) -> tuple[int, IntArray, Int32Array, FloatArray]:
-    """Sort features within rows, up to the first row with a feature given twice, unless the format adds those up."""
-    values = values[: len(features)]
-    order = row_order(counts, features)
-    if order is None:
-        return len(counts), counts, features, values
-    features, values = features[order], values[order]
+    """Cut sorted rows off before the first with a feature given twice; with `add`, add up the values instead."""
     again = repeats(counts, features)
     if not again.any():
         return len(counts), counts, features, values
@@ -87,11 +85,7 @@ def add_up(values: FloatArray, again: BoolArray) -> FloatArray:
 
 
 def _distinct(counts: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
-    """Sort labels within their row, and drop duplicates."""
-    order = row_order(counts, labels)
-    if order is None:
-        return counts, labels
-    labels = labels[order]
+    """Drop duplicates of sorted labels."""
     again = repeats(counts, labels)
     if again.any():
         row = np.repeat(np.arange(len(counts)), counts)
