@@ -81,7 +81,7 @@ def _learner(name: str, value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class NetworkSettings:
     """How a network is shaped and trained."""
 
@@ -115,6 +115,12 @@ class NetworkSettings:
         if self.loss == AUTO:
             object.__setattr__(self, "loss", LOSSES[0])
 
+    def __repr__(self) -> str:
+        """The options that are not at their defaults."""
+        defaults = type(self)()
+        changed = [name for name in options(type(self)) if getattr(self, name) != getattr(defaults, name)]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in changed)})"
+
     def _check(self) -> None:
         """Make every value a plain Python one (a grid search gives NumPy's, a plan is JSON), or say what is wrong."""
         for name, option in options(type(self)).items():
@@ -135,7 +141,7 @@ class NetworkSettings:
         return cls(**values)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MachConfig(NetworkSettings):
     """What to train: everything that decides which model comes out of given rows."""
 

@@ -172,6 +172,14 @@ def test_what_is_trained_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert "3,000 rows, 200 features, 60 labels; 20 buckets; 3 of 3 repetitions to train" in caplog.messages
 
 
+def test_reprs_are_short() -> None:
+    fitted = fit(DATA, SHORT)
+    assert repr(fitted).startswith("<Fitted: 3 of 3 repetitions, 3 of them trained now, metrics={")
+    assert repr(SHORT) == ("MachConfig(n_buckets=20, n_repetitions=3, seed=1, hidden=(100,), epochs=1, dropout=0.1)")
+    for thing in (fitted, fitted.plan, fitted.plan.settings, fitted.predictor):
+        assert len(repr(thing)) < 300
+
+
 def test_datasets_from_arrays() -> None:
     X = np.eye(6, dtype=np.float64)
     data = Dataset.from_arrays(X, ["b", "a", "b", "c", "a", "c"])

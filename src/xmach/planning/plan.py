@@ -11,7 +11,7 @@ from xmach.config import NETWORK, RANDOM, NetworkSettings
 from xmach.types import AnyArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """K, B, R, hashes, network, loss, scaling, features and seed; the same arguments and data give the same plan."""
 
@@ -28,6 +28,10 @@ class Plan:
     validation: str = ""  # fingerprint of the validation rows
     learner: str = NETWORK  # or the kind of a wrapped classifier
     bucketing: str = RANDOM  # or `mixed`, `clustered`: some repetitions' buckets are tables
+
+    def __repr__(self) -> str:
+        sizes = f"{self.hashes.n_labels:,} labels, {self.hashes.n_repetitions} repetitions"
+        return f"<Plan: {sizes} of {self.hashes.n_buckets:,} buckets, {self.bucketing}, learner={self.learner!r}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values; of tables their digests."""

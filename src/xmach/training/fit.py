@@ -32,7 +32,7 @@ _log = getLogger(__name__)
 History = dict[int, list[dict[str, float]]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fitted:
     """What a training run gave."""
 
@@ -41,6 +41,10 @@ class Fitted:
     history: History  # losses of each epoch, by repetition
     metrics: dict[str, float]  # on validation rows: P@1 of each estimator
     trained: int  # repetitions that this run trained
+
+    def __repr__(self) -> str:
+        present, total = len(self.history), self.plan.hashes.n_repetitions
+        return f"<Fitted: {present} of {total} repetitions, {self.trained} of them trained now, metrics={self.metrics}>"
 
     @property
     def complete(self) -> bool:
