@@ -18,8 +18,17 @@ from xmach.data.arrays import as_rows, check_numbers, check_structure
 from xmach.data.labels.targets import Targets, encode_targets
 from xmach.decoding import Candidates, Explanation
 from xmach.errors import InputError, ParameterError
-from xmach.estimator.fitting import dataset_of, is_text, ready_text, split_rows, stored_names, with_columns
-from xmach.estimator.settings import config_of, parameter_docs, workers_of
+from xmach.estimator.inputs import (
+    config_of,
+    dataset_of,
+    is_text,
+    parameter_docs,
+    ready_text,
+    split_rows,
+    stored_names,
+    with_columns,
+    workers_of,
+)
 from xmach.metrics import precision_at_k
 from xmach.predictor import Predictor, text_rows
 from xmach.store import ModelStore, load, replacing

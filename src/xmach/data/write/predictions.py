@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xmach.data.arrow import arrow_numbers
 from xmach.data.write.json_texts import encode_json, json_texts, json_values, text_bytes
 from xmach.errors import ParameterError
 from xmach.files import atomic_file
@@ -79,7 +78,7 @@ class _JsonLines:
         if len(there) < _FEW_ROWS:
             self._file.writelines(_lines(rows, best, there))
             return
-        numbers = arrow_numbers(np.asarray(rows, np.int64)).cast(pa.string())
+        numbers = _arrow_numbers(np.asarray(rows, np.int64)).cast(pa.string())
         labels, scores = _quoted(_typed(best.labels[there])), _numbers(best.scores[there])
         lists = [pc.binary_join(_lists(there, values), ", ") for values in (labels, scores)]
         texts = ['{"row": ', numbers, ', "labels": [', lists[0], '], "scores": [', lists[1], "]}\n", ""]
@@ -90,7 +89,7 @@ class _JsonLines:
 def _lines(rows: IntArray | range, best: TopK, there: BoolArray) -> Iterator[str]:
     """Build the same lines one at a time; scores are formatted by Arrow here, too."""
     labels, scores = map(encode_json, _plain(best.labels[there])), best.scores[there]
-    texts = arrow_numbers(scores).cast(pa.string()).to_pylist()
+    texts = _arrow_numbers(scores).cast(pa.string()).to_pylist()
     numbers = (text if finite else "null" for text, finite in zip(texts, np.isfinite(scores), strict=True))
     for row, count in zip(rows, np.count_nonzero(there, axis=1), strict=True):
         lists = [", ".join(islice(values, count)) for values in (labels, numbers)]
@@ -165,3 +164,13 @@ def _numbers(scores: FloatArray) -> pa.Array:
     """Format each as the shortest text that reads back as the same float32; NaN and infinity become null."""
     numbers = pa.array(scores, pa.float32())
     return pc.if_else(pc.is_finite(numbers), numbers.cast(pa.string()), "null")
+
+
+def _arrow_numbers(array: AnyArray) -> pa.Array:
+    """Convert a vector of numbers to an Arrow array, without a copy if it is contiguous.
+
+    `pa.array`, and any Arrow function with a plain string as an argument, would import pandas if it is installed: a
+    quarter of a second before the first answer.
+    """
+    values = np.ascontiguousarray(array)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
