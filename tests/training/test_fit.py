@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from tests.conftest import made_up
 from xmach import load
 from xmach.data import Dataset
 from xmach.errors import Interrupted, ParameterError, PlanMismatch
+from xmach.executors import LocalExecutor
 from xmach.training import MachConfig, StageProgress, fit
 from xmach.training import run as run_module
 
@@ -152,6 +154,30 @@ def test_a_budget_that_cannot_be_kept_is_refused_before_a_folder_is_made(tmp_pat
         with pytest.raises(ParameterError, match="memory"):
             fit(DATA, replace(CONFIG, hidden=(100_000,)), tmp_path / "model", memory=budget)
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"only": "0-2"}, "only must be a list of repetitions"),
+        ({"only": 1}, "only must be a list of repetitions"),
+        ({"only": []}, "only is empty"),
+        ({"only": [0, 3]}, "every repetition in only must be a whole number from 0 to 2, got 3"),
+        ({"only": [-1]}, "every repetition in only must be a whole number from 0 to 2, got -1"),
+        ({"only": [0.5]}, "every repetition in only must be a whole number"),
+        ({"workers": 0}, "workers must be a whole number of at least 1, got 0"),
+        ({"executor": "cloud"}, "executor must be one of auto, local, pool, got 'cloud'"),
+    ],
+)
+def test_bad_arguments_are_named(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        fit(DATA, SHORT, tmp_path / "model", **options)
+    assert not (tmp_path / "model").exists()
+
+
+def test_repetitions_in_any_order_and_twice_are_trained_once(tmp_path: Path) -> None:
+    fitted = fit(DATA, SHORT, tmp_path / "model", only=[2, 0, 2], executor=LocalExecutor())
+    assert (fitted.trained, list(fitted.history)) == (2, [0, 2])
 
 
 def test_warnings_come_once_and_point_at_the_caller() -> None:

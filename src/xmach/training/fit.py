@@ -14,12 +14,13 @@ from pathlib import Path
 from xmach.buckets import clustered_repetitions
 from xmach.config import AUTO, RANDOM, MachConfig
 from xmach.data import Dataset
-from xmach.errors import Interrupted
+from xmach.errors import Interrupted, ParameterError
 from xmach.evaluation import settle
 from xmach.executors import Executor, executor_named
 from xmach.features import fit_scaler
 from xmach.files import scratch_folder
 from xmach.learners import Outcome
+from xmach.parameters import whole
 from xmach.planning import Plan, usable_cores
 from xmach.predictor import Predictor
 from xmach.store import ModelStore, load
@@ -57,14 +58,14 @@ def fit(
     config: MachConfig,
     folder: str | os.PathLike[str] | None = None,
     only: Sequence[int] | None = None,
-    *,
+    executor: str | Executor = AUTO,
     validation: Dataset | None = None,
+    on_progress: ProgressHandler | None = None,
+    *,
     text: TextRows | None = None,
     multilabel: bool | None = None,
-    executor: str | Executor = AUTO,
     workers: int | None = None,
     memory: int | None = None,
-    on_progress: ProgressHandler | None = None,
 ) -> Fitted:
     """Train a model: scale the rows, plan, train the repetitions, settle the estimator, finish.
 
@@ -75,20 +76,20 @@ def fit(
     folder : where the model goes; the same call resumes what was stopped or killed. None trains in memory.
     only : the repetitions to train, all by default. Parts that other machines trained are joined by copying their
         files into one folder and calling `fit` there once more.
+    executor : "auto", "local", "pool", or an executor
     validation : rows to stop early on, and to choose the estimator and the multilabel threshold on
+    on_progress : called now and then with a `StageProgress`; training stops if it raises, and can be resumed
     text : the vectorizer that made the rows, if they were texts
     multilabel : whether rows may have several labels; None: if some row does not have exactly one
-    executor : "auto", "local", "pool", or an executor
     workers : repetitions trained at a time; None: one per core
     memory : a budget in bytes, which may reduce the workers
-    on_progress : called now and then with a `StageProgress`; training stops if it raises, and can be resumed
     """
+    wanted = _wanted(only, config.n_repetitions)
+    workers = min(usable_cores() if workers is None else whole("workers", workers, 1), len(wanted))
     _warn(data, config)
     check_budget(memory, config, data=data)
     store = None if folder is None else ModelStore(Path(folder))
     job = _plan(data, config, store, validation, text, multilabel, on_progress)
-    wanted = list(range(config.n_repetitions)) if only is None else list(only)
-    workers = min(workers or usable_cores(), max(1, len(wanted)))
     if memory is not None:
         workers = workers_within(job, memory, workers)
     runner = executor_named(executor, workers) if isinstance(executor, str) else executor
@@ -104,6 +105,18 @@ def fit(
         settled, metrics = settle(_predictor(job, outcomes, text), job.validation, config.estimator)
         return Fitted(job.plan, settled, {r: each.history for r, each in outcomes.items()}, metrics, len(missing))
     return _finish(store, job, config, len(missing))
+
+
+def _wanted(only: Sequence[int] | None, n_repetitions: int) -> list[int]:
+    """The repetitions to train, each once and in order."""
+    if only is None:
+        return list(range(n_repetitions))
+    if isinstance(only, str) or not hasattr(only, "__iter__"):
+        raise ParameterError(f"only must be a list of repetitions such as [0, 1], got {only!r}")
+    wanted = sorted({whole("every repetition in only", r, 0, n_repetitions - 1) for r in only})
+    if not wanted:
+        raise ParameterError("only is empty: name the repetitions to train, or leave it out to train all")
+    return wanted
 
 
 def _plan(
