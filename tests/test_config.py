@@ -10,12 +10,14 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from tests.conftest import made_up
 
 from xmach import MACHClassifier
 from xmach.cli.arguments import EstimatorName, Format
 from xmach.cli.model_options import checked_options, config_of
 from xmach.cli.plan import plan as plan_command
+from xmach.cli.progress import with_flags
 from xmach.cli.train import train as train_command
 from xmach.config import DEFAULTS, ESTIMATORS, EXECUTORS, MachConfig, NetworkSettings, options
 from xmach.data.read.formats import READERS
@@ -118,6 +120,30 @@ def test_lists_of_words_on_the_command_line_are_those_of_the_library() -> None:
     assert get_args(Format) == ("auto", *READERS)
     assert get_args(EstimatorName) == ("auto", *ESTIMATORS)
     assert get_args(get_args(inspect.signature(train_command).parameters["executor"].annotation)[0]) == EXECUTORS
+
+
+def test_a_configuration_survives_json() -> None:
+    config = MachConfig(n_buckets=7, seed=3, hidden=(4,), bucketing="mixed")
+    assert MachConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+@pytest.mark.parametrize("learner", ["other", None, 5, LogisticRegression])
+def test_a_learner_is_the_network_or_a_classifier(learner: Any) -> None:
+    with pytest.raises(ParameterError, match=r"learner must be 'network' or a scikit-learn classifier \(an object"):
+        MachConfig(learner=learner)
+
+
+@pytest.mark.parametrize("hidden", ["500", b"5", 5, None, np.array(5)])
+def test_hidden_is_a_tuple(hidden: Any) -> None:
+    with pytest.raises(ParameterError, match="hidden must be a tuple of layer widths"):
+        MachConfig(hidden=hidden)
+
+
+def test_messages_of_the_library_name_options_as_they_are_typed() -> None:
+    assert with_flags("n_buckets=5 is more than the 3 labels") == "--buckets 5 is more than the 3 labels"
+    assert with_flags("bucketing='mixed' is random buckets") == "--bucketing mixed is random buckets"
+    with pytest.raises(ParameterError, match="--skip-below needs softmax and a hidden layer"):
+        config_of({"skip_below": 0.01, "hidden": "none"})
 
 
 def test_a_configuration_is_frozen_and_made_of_plain_values() -> None:

@@ -70,18 +70,25 @@ def _choice(default: str, help: str, choices: tuple[str, ...], flag: str) -> Any
 
 def layer_widths(name: str, value: Any) -> tuple[int, ...]:
     """Hidden layers as a tuple of widths, from any sequence of whole numbers."""
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
+    try:
+        widths = None if isinstance(value, str | bytes) else tuple(value)
+    except TypeError:
+        widths = None
+    if widths is None:
         raise ParameterError(f"{name} must be a tuple of layer widths such as (500,) or (), got {value!r}")
-    return tuple(whole(f"every width in {name}", width, 1) for width in value)
+    return tuple(whole(f"every width in {name}", width, 1) for width in widths)
 
 
 def _learner(name: str, value: Any) -> Any:
-    if isinstance(value, str) and value != NETWORK:
-        raise ParameterError(f"{name} must be {NETWORK!r} or a scikit-learn classifier, got {value!r}")
+    if value != NETWORK if isinstance(value, str) else isinstance(value, type) or not hasattr(value, "fit"):
+        raise ParameterError(
+            f"{name} must be {NETWORK!r} or a scikit-learn classifier (an object, not its class) with predict_proba "
+            f"or decision_function; got {value!r}"
+        )
     return value
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class NetworkSettings:
     """How a network is shaped and trained."""
 
@@ -130,7 +137,7 @@ class NetworkSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as JSON values for plan.json. An unused `skip_below` is left out, as in older plans."""
-        values = {name: getattr(self, name) for name in options(NetworkSettings)} | {"hidden": list(self.hidden)}
+        values = {each.name: getattr(self, each.name) for each in fields(self)} | {"hidden": list(self.hidden)}
         if not self.skip_below:
             del values["skip_below"]
         return values

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 from tests.conftest import made_up
 
 from xmach import load
 from xmach.data import Dataset
-from xmach.errors import Interrupted, ParameterError, PlanMismatch
-from xmach.executors import LocalExecutor
+from xmach.errors import InputError, Interrupted, NotStorable, ParameterError, PlanMismatch
+from xmach.executors import LocalExecutor, PoolExecutor
 from xmach.training import MachConfig, StageProgress, fit
 from xmach.training import run as run_module
 
@@ -166,6 +168,11 @@ def test_a_budget_that_cannot_be_kept_is_refused_before_a_folder_is_made(tmp_pat
         ({"only": [-1]}, "every repetition in only must be a whole number from 0 to 2, got -1"),
         ({"only": [0.5]}, "every repetition in only must be a whole number"),
         ({"workers": 0}, "workers must be a whole number of at least 1, got 0"),
+        ({"workers": "2"}, "workers must be a whole number"),
+        ({"memory": "1GB"}, "memory must be a whole number"),
+        ({"validation": 3}, "validation must be a Dataset, got int"),
+        ({"executor": None}, "executor must be one of auto, local, pool, or an executor; got None"),
+        ({"executor": PoolExecutor(64), "memory": 400 * 2**20}, "but the executor runs 64"),
         ({"executor": "cloud"}, "executor must be one of auto, local, pool, got 'cloud'"),
     ],
 )
@@ -206,12 +213,66 @@ def test_reprs_are_short() -> None:
         assert len(repr(thing)) < 300
 
 
+def test_names_come_back_in_memory_and_from_a_folder(tmp_path: Path) -> None:
+    X, y = np.eye(6, dtype=np.float32), np.array(["b", "a", "b", "c", "a", "c"])
+    data, config = Dataset.from_arrays(X, y), MachConfig(n_buckets=2, n_repetitions=4, hidden=(), epochs=1)
+    memory, stored = fit(data, config), fit(data, config, tmp_path / "model")
+    assert memory.predictor is not None
+    assert stored.predictor is not None
+    assert memory.predictor.top_k(X, 2).labels.tolist() == stored.predictor.top_k(X, 2).labels.tolist()
+    assert set(memory.predictor.top_k(X, 3).labels[0]) == {"a", "b", "c"}
+
+
+def test_validation_labels_are_matched_by_name() -> None:
+    """Whatever ids the names have in the validation rows; labels that training lacks are dropped."""
+    draw = np.random.default_rng(0)
+    y = draw.integers(0, 9, 900)
+    X = np.eye(9, dtype=np.float32)[y] + draw.normal(0, 0.1, (900, 9)).astype(np.float32)
+    names = np.array([f"n{i}" for i in range(1, 10)])
+    config = MachConfig(n_buckets=6, n_repetitions=4, hidden=(16,), epochs=5, learning_rate=0.02)
+    data = Dataset.from_arrays(X[:600], names[y[:600]])
+    same = fit(data, config, validation=Dataset.from_arrays(X[600:], names[y[600:]]))
+    assert max(same.metrics.values()) > 0.9
+    other = np.append(names[y[600:]], "n0")  # a new label, first in the order of names: all ids are one higher
+    shifted = Dataset.from_arrays(np.concatenate([X[600:], X[:1]]), other)
+    assert max(fit(data, config, validation=shifted).metrics.values()) > 0.9
+    few = y[600:] < 7  # the last labels do not occur
+    assert fit(data, config, validation=Dataset.from_arrays(X[600:][few], names[y[600:][few]])).complete
+    with pytest.raises(InputError, match="no label of the validation rows occurs among the training labels"):
+        fit(data, config, validation=Dataset.from_arrays(X[600:], ["x"] * 300))
+
+
+def test_a_part_in_memory_is_not_complete() -> None:
+    part = fit(DATA, SHORT, only=[1])
+    assert not part.complete
+    assert part.predictor is not None
+    assert len(part.predictor.models) == 1
+
+
+def test_a_model_that_cannot_be_stored_is_refused_before_it_is_trained(tmp_path: Path) -> None:
+    config = MachConfig(n_buckets=8, n_repetitions=2, learner=LogisticRegression())
+    with pytest.raises(NotStorable, match="train without a folder"):
+        fit(DATA, config, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_the_last_report_is_the_end() -> None:
+    seen: list[StageProgress] = []
+    fit(DATA, SHORT, on_progress=seen.append, workers=1)
+    assert seen[-1].done == seen[-1].total == 3 * DATA.n_rows
+
+
 def test_datasets_from_arrays() -> None:
     X = np.eye(6, dtype=np.float64)
     data = Dataset.from_arrays(X, ["b", "a", "b", "c", "a", "c"])
     assert list(data.label_names or ()) == ["a", "b", "c"]
     assert data.labels.indices.tolist() == [1, 0, 1, 2, 0, 2]
     assert Dataset.from_arrays(X, [0, 1, 2, 0, 1, 2]).label_names is None
+    assert list(Dataset.from_arrays(X, [0.0, 2.0] * 3).label_names or ()) == ["0.0", "2.0"]
+    assert list(Dataset.from_arrays(X, [False, True] * 3).label_names or ()) == ["False", "True"]
+    table = Dataset.from_arrays(pd.DataFrame(X, columns=list("uvwxyz")), [0, 1] * 3)
+    assert table.columns is not None
+    assert table.columns.features == tuple("uvwxyz")
     assert not Dataset.from_arrays(X, [["a", "b"], ["a"], [], ["b"], ["a"], ["b"]]).is_multiclass
     fitted = fit(data, MachConfig(n_buckets=2, n_repetitions=4, hidden=(), epochs=1))
     assert fitted.predictor is not None

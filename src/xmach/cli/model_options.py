@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from xmach.cli.arguments import whole_numbers
+from xmach.cli.progress import with_flags
 from xmach.config import DEFAULTS, MachConfig, options
+from xmach.errors import ParameterError
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -67,4 +69,7 @@ def config_of(given: dict[str, Any], preset: str | None = None) -> MachConfig:
     from xmach.planning.presets import preset_named
 
     checked = checked_options(given)
-    return replace(DEFAULTS, **checked) if preset is None else preset_named(preset).with_options(checked)
+    try:
+        return replace(DEFAULTS, **checked) if preset is None else preset_named(preset).with_options(checked)
+    except ParameterError as error:  # options that do not go together
+        raise ParameterError(with_flags(str(error))) from None

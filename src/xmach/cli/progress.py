@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
 import warnings
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+from xmach.config import options
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -84,7 +87,8 @@ def training_output() -> Iterator[ProgressHandler]:
             note = "" if progress.loss is None else f", loss {progress.loss:.4f}"
             meters[progress.stage].update(progress.done, progress.total, note)
 
-        warnings.showwarning = lambda message, *where: say(f"warning: {message}")
+        warnings.simplefilter("always", UserWarning)  # whatever PYTHONWARNINGS says
+        warnings.showwarning = lambda message, *where: say(f"warning: {with_flags(str(message))}")
         log.addHandler(handler)
         log.setLevel(logging.INFO)
         try:
@@ -92,6 +96,15 @@ def training_output() -> Iterator[ProgressHandler]:
         finally:
             log.removeHandler(handler)
             log.setLevel(level)
+
+
+def with_flags(message: str) -> str:
+    """A message of the library with options as they are typed: `n_buckets=5` becomes `--buckets 5`."""
+    for name, option in options().items():
+        if option.flag is not None:
+            message = re.sub(rf"\b{name}='?([^\s']+)'?", rf"{option.flag} \1", message)
+            message = re.sub(rf"\b{name}\b", option.flag, message) if "_" in name else message
+    return message
 
 
 class _Lines(logging.Handler):

@@ -60,13 +60,22 @@ class Dataset:
 
     @classmethod
     def from_arrays(cls, X: Any, y: Any) -> Dataset:
-        """Rows X (an array, a DataFrame or a sparse matrix) and their labels y (classes, a 0/1 matrix, or lists)."""
-        from xmach.data.arrays import as_rows
+        """Rows X (an array, a DataFrame or a sparse matrix) and their labels y (classes, a 0/1 matrix, or lists).
+
+        Labels other than 0..K-1 are named by their text, as in a file.
+        """
+        from xmach.data.arrays import as_rows, column_names
         from xmach.data.labels.targets import encode_targets  # imports scikit-learn
 
-        targets = encode_targets(y)
-        plain = np.array_equal(targets.classes, np.arange(len(targets.classes)))
-        return cls(as_rows(X), targets.labels, None if plain else [str(name) for name in targets.classes])
+        targets, columns = encode_targets(y), column_names(X)
+        classes = targets.classes
+        plain = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes)))
+        return cls(
+            as_rows(X),
+            targets.labels,
+            None if plain else [str(name) for name in classes],
+            columns=None if columns is None else Columns(features=tuple(map(str, columns))),
+        )
 
     @property
     def n_rows(self) -> int:

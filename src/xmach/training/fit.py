@@ -10,11 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from logging import getLogger
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from xmach.buckets import clustered_repetitions
-from xmach.config import AUTO, RANDOM, MachConfig
+from xmach.config import AUTO, EXECUTORS, RANDOM, MachConfig
 from xmach.data import Dataset
-from xmach.errors import Interrupted, ParameterError
+from xmach.data.labels.mapped_names import MappedNames
+from xmach.errors import Interrupted, NotStorable, ParameterError
 from xmach.evaluation import settle
 from xmach.executors import Executor, executor_named
 from xmach.features import fit_scaler
@@ -24,7 +28,7 @@ from xmach.parameters import whole
 from xmach.planning import Plan, usable_cores
 from xmach.predictor import Predictor
 from xmach.store import ModelStore, load
-from xmach.training.job import Job, plan_training
+from xmach.training.job import Job, is_network, plan_training
 from xmach.training.memory import check_budget, workers_within
 from xmach.training.run import ProgressHandler, StageProgress, train, watched
 from xmach.types import TextRows
@@ -38,7 +42,7 @@ class Fitted:
     """What a training run gave."""
 
     plan: Plan
-    predictor: Predictor | None  # None while repetitions are missing
+    predictor: Predictor | None  # of a folder, None while repetitions are missing
     history: History  # losses of each epoch, by repetition
     metrics: dict[str, float]  # on validation rows: P@1 of each estimator
     trained: int  # repetitions that this run trained
@@ -50,7 +54,7 @@ class Fitted:
     @property
     def complete(self) -> bool:
         """Whether every repetition is there."""
-        return self.predictor is not None
+        return len(self.history) == self.plan.hashes.n_repetitions
 
 
 def fit(
@@ -84,15 +88,23 @@ def fit(
     workers : repetitions trained at a time; None: one per core
     memory : a budget in bytes, which may reduce the workers
     """
+    _check_arguments(data, config, validation, executor)
+    memory = None if memory is None else whole("memory", memory, 1)
     wanted = _wanted(only, config.n_repetitions)
     workers = min(usable_cores() if workers is None else whole("workers", workers, 1), len(wanted))
     _warn(data, config)
     check_budget(memory, config, data=data)
     store = None if folder is None else ModelStore(Path(folder))
     job = _plan(data, config, store, validation, text, multilabel, on_progress)
+    if store is not None and not is_network(job.plan):
+        raise NotStorable(
+            f"a model of {job.plan.learner} cannot be stored: train without a folder, and pickle the result"
+        )
     if memory is not None:
         workers = workers_within(job, memory, workers)
     runner = executor_named(executor, workers) if isinstance(executor, str) else executor
+    if memory is not None and runner.workers > workers:
+        raise ParameterError(f"memory: {workers} repetitions fit at a time, but the executor runs {runner.workers}")
     missing = wanted if store is None else _begin(store, job, wanted, text)
     outcomes: dict[int, Outcome] = {}
     if missing:
@@ -105,6 +117,17 @@ def fit(
         settled, metrics = settle(_predictor(job, outcomes, text), job.validation, config.estimator)
         return Fitted(job.plan, settled, {r: each.history for r, each in outcomes.items()}, metrics, len(missing))
     return _finish(store, job, config, len(missing))
+
+
+def _check_arguments(data: Any, config: Any, validation: Any, executor: Any) -> None:
+    given = [("data", data, Dataset), ("config", config, MachConfig)]
+    given += [] if validation is None else [("validation", validation, Dataset)]
+    for name, value, kind in given:
+        if not isinstance(value, kind):
+            hint = "; Dataset.from_arrays(X, y) makes one of arrays" if kind is Dataset else ""
+            raise ParameterError(f"{name} must be a {kind.__name__}, got {type(value).__name__}{hint}")
+    if not isinstance(executor, str) and not hasattr(executor, "run"):
+        raise ParameterError(f"executor must be one of {', '.join(EXECUTORS)}, or an executor; got {executor!r}")
 
 
 def _wanted(only: Sequence[int] | None, n_repetitions: int) -> list[int]:
@@ -163,8 +186,8 @@ def _how_to_resume(store: ModelStore | None, missing: Sequence[int]) -> str:
         return "stopped; nothing was kept, because there is no folder to keep it in"
     unfinished = sum(not store.has(r) for r in missing)
     return (
-        f"stopped with {unfinished} of {len(missing)} repetitions unfinished; {store.folder} keeps a checkpoint of "
-        "each: run the same command again to resume"
+        f"stopped with {unfinished} of {len(missing)} repetitions unfinished; {store.folder} keeps what was done: run "
+        "the same command again to resume"
     )
 
 
@@ -185,12 +208,13 @@ def _finish(store: ModelStore, job: Job, config: MachConfig, trained: int) -> Fi
 
 def _predictor(job: Job, outcomes: dict[int, Outcome], text: TextRows | None) -> Predictor:
     """The predictor of models in memory; its estimator and threshold are not settled yet."""
-    plan, present = job.plan, sorted(outcomes)
+    plan, present, names = job.plan, sorted(outcomes), job.data.label_names
     return Predictor(
         models=tuple(outcomes[r].model for r in present),
         hashes=plan.hashes if len(present) == plan.hashes.n_repetitions else plan.hashes.subset(present),
         scaler=job.scaler,
         label_counts=job.data.label_counts(),
+        label_names=names if names is None or isinstance(names, MappedNames) else np.array(names),
         text=text,
         multilabel=plan.multilabel,
         mean_labels=plan.mean_labels,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,12 +10,13 @@ import numpy as np
 from xmach.buckets import UniversalHashes, clustered_repetitions
 from xmach.config import NETWORK, MachConfig
 from xmach.data import Dataset
+from xmach.data.read.rows import row_offsets, row_order
 from xmach.errors import InputError
 from xmach.features import Scaler
 from xmach.learners import Learner, NetworkLearner
 from xmach.planning import Plan, available_bytes, check_memory, clustering_bytes
 from xmach.training.bucketing import make_buckets
-from xmach.types import OnProgress, SparseRows, TextRows
+from xmach.types import Int32Array, OnProgress, SparseRows, TextRows
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def plan_training(
     """
     _check_rows(data)
     hashes = UniversalHashes.draw(data.n_labels, config.n_buckets, config.n_repetitions, config.seed)
-    validation = None if validation is None else _known_labels(validation, data.n_labels)
+    validation = None if validation is None else _aligned(validation, data)
     learner = _learner(config)
     plan = Plan(
         hashes=hashes,
@@ -99,14 +101,35 @@ def _check_rows(data: Dataset) -> None:
             raise InputError(f"there are no {what} to train on")
 
 
-def _known_labels(validation: Dataset, n_labels: int) -> Dataset:
-    """Validation rows without labels that training never saw: no bucket can be right about them."""
+def _aligned(validation: Dataset, data: Dataset) -> Dataset:
+    """Validation rows with the ids of the training labels, matched by name; labels that training lacks are dropped.
+
+    No bucket can be right about those.
+    """
     labels = validation.labels
-    known = labels.indices < n_labels
+    indices = labels.indices
+    if validation.label_names is not None and data.label_names is not None:
+        indices = _ids_by_name(labels.indices, validation.label_names, data.label_names)
+    known = (indices >= 0) & (indices < data.n_labels)
     if not known.any():
         raise InputError("no label of the validation rows occurs among the training labels: are they of the same set?")
-    if known.all():
+    if known.all() and indices is labels.indices and labels.n_columns >= data.n_labels:
         return validation
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])[labels.indptr]
-    kept = SparseRows(indptr, labels.indices[known], labels.values[known], n_labels)
+    counts = np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])[labels.indptr])
+    indices, values = indices[known], labels.values[known]
+    if (order := row_order(counts, indices)) is not None:
+        indices, values = indices[order], values[order]
+    kept = SparseRows(row_offsets(counts), indices, values, data.n_labels)
     return Dataset(validation.features, kept, weights=validation.weights)
+
+
+def _ids_by_name(indices: Int32Array, names: Sequence[str], wanted: Sequence[str]) -> Int32Array:
+    """The ids of labels whose names are in another order; -1 for new ones. The same array if the order is the same."""
+    used = np.unique(indices).tolist()
+    if all(i < len(wanted) and names[i] == wanted[i] for i in used):  # as when both were read for one model
+        return indices
+    ids = {name: i for i, name in enumerate(wanted)}
+    places = np.full(len(names), -1, np.int32)
+    places[used] = [ids.get(names[i], -1) for i in used]
+    moved: Int32Array = places[indices]
+    return moved

@@ -116,7 +116,9 @@ def _watch(board: Board, job: Job, on_progress: ProgressHandler | None) -> Itera
     rows_each = job.plan.settings.epochs * job.data.n_rows
 
     def watch() -> None:
-        while not over.wait(_POLL_SECONDS):
+        finished = False
+        while not finished:
+            finished = over.wait(_POLL_SECONDS)  # and one last report
             running = list(board.progress().values())
             losses = [progress.loss for progress in running if 0 < progress.done < rows_each]
             loss = sum(losses) / len(losses) if losses else None
