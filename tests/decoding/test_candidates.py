@@ -128,6 +128,7 @@ def test_candidates_made_ready_serve_every_batch_and_thread() -> None:
     for candidates, form in zip(forms, (CandidateTable, CandidateMask, CandidatesPerRow), strict=True):
         prepared = decoder.prepare_candidates(candidates, N)
         assert isinstance(prepared, form)
+        assert isinstance(decoder.among(candidates, N), form)
         whole = decoder.top_k(sketch, 6, candidates=candidates)
         for threads in (1, 3, None):
             assert_same(decoder.top_k(sketch, 6, candidates=prepared, threads=threads), whole)
