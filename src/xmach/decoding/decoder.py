@@ -214,7 +214,7 @@ class Decoder:
         hashes = index.signatures if self._hashes is None else self._hashes
         return CandidateTable(Decoder(hashes, self.estimator, search, index, seen[ids] if len(seen) else None), ids)
 
-    among = prepare_candidates  # the name in earlier releases, still documented there
+    among = prepare_candidates  # its former name, which the docs used
 
     def limited_to(self, mask: BoolArray) -> Decoder:
         """This decoder with all labels but those of the mask (K,) ranked last, as if those alone had been seen."""
