@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from xmach import Dataset, MACHClassifier, Predictor, load
-from xmach.errors import InputError, NotEnoughMemory
+from xmach.errors import InputError, NotEnoughMemory, ParameterError
 from xmach.types import SparseRows, TopK
 
 COLOURS = ("red", "blue", "green", "black")
@@ -55,6 +56,8 @@ def test_label_names_are_a_sequence(predictor: Predictor) -> None:
     assert names[3] == PRODUCTS[3]
     assert names[-1] == PRODUCTS[-1]
     assert names[2:5] == PRODUCTS[2:5]
+    assert names[[0, 1]].tolist() == PRODUCTS[:2]
+    assert names[np.arange(len(names)) < 2].tolist() == PRODUCTS[:2]
     assert list(names) == PRODUCTS
     assert "red lamp" in names
     assert "red boat" not in names
@@ -76,6 +79,37 @@ def test_candidates_are_names_or_ids(predictor: Predictor) -> None:
     rows = [["red chair"], [], ["red mug", "blue lamp"], chosen]
     ids = [predictor.ids_of(row) for row in rows]
     assert_same(predictor.top_k(TEXTS[:4], 2, candidates=rows), predictor.top_k(TEXTS[:4], 2, candidates=ids))
+
+
+def test_candidates_may_be_generators_or_a_table_of_names(predictor: Predictor) -> None:
+    chosen = ["red chair", "blue lamp", "red mug"]
+    by_list = predictor.top_k(TEXTS[:4], 3, candidates=chosen)
+    ids = predictor.ids_of(chosen).tolist()
+    table: Any = np.array([chosen] * 4)
+    forms: list[Any] = [
+        iter(chosen), iter(ids), dict.fromkeys(chosen), dict(enumerate(chosen)).values(), (name for name in chosen),
+        table, table.astype(object), pd.DataFrame(table), iter([chosen] * 4),
+        [iter(chosen) for _ in range(4)], [iter(ids) for _ in range(4)],
+    ]  # fmt: skip
+    for form in forms:
+        assert_same(predictor.top_k(TEXTS[:4], 3, candidates=form), by_list)
+    with pytest.raises(InputError, match="candidates for 4 rows but 1 rows to answer"):
+        predictor.top_k([QUERY], candidates=table)
+
+
+def test_names_and_ids_do_not_mix(predictor: Predictor) -> None:
+    for mixed in ([0, "red mug"], ["red mug", 0], [["red mug", 0]], iter([0, "red mug"]), {0, "red mug"}):
+        with pytest.raises(InputError, match="must be all names or all ids, got both: 'red mug' and 0"):
+            predictor.top_k([QUERY], candidates=mixed)  # type: ignore[arg-type]
+    rows: list[Any] = [["red mug"], [0]]  # of different rows
+    assert predictor.top_k([QUERY] * 2, candidates=rows).labels.tolist() == [["red mug"], [PRODUCTS[0]]]
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
+def test_threads_are_checked(predictor: Predictor, threads: Any) -> None:
+    for candidates in (None, ["red mug"]):
+        with pytest.raises(ParameterError, match="threads must be a whole number of at least 1, got"):
+            predictor.top_k([QUERY], candidates=candidates, threads=threads)
 
 
 def test_candidates_that_are_not_labels_are_rejected(predictor: Predictor) -> None:
@@ -150,6 +184,28 @@ def test_a_row_is_explained_without_words(predictor: Predictor) -> None:
     assert by_row.words == []
     assert (by_row.score, by_row.repetitions, by_row.rivals) == (by_text.score, by_text.repetitions, by_text.rivals)
     assert predictor.explain("", "red lamp").words == []
+
+
+def test_a_list_with_one_text_is_that_text(predictor: Predictor) -> None:
+    why = predictor.explain(QUERY, "red lamp")
+    for one in ([QUERY], (QUERY,), np.array([QUERY]), pd.Series([QUERY], index=[7]), iter([QUERY])):
+        assert predictor.explain(one, "red lamp") == why
+    with pytest.raises(InputError, match="one text or row, got 2 of them"):
+        predictor.explain([QUERY, QUERY], "red lamp")
+
+
+def test_a_row_of_a_table_is_explained() -> None:
+    table = pd.DataFrame(np.eye(4), columns=list("abcd"))
+    model = MACHClassifier(n_buckets=2, n_repetitions=3, hidden=(), epochs=1).fit(table, [0, 1, 2, 3])
+    why = model.explain(np.eye(4)[1], 1)
+    for row in ([0, 1, 0, 0], (0.0, 1.0, 0.0, 0.0), [[0, 1, 0, 0]], table.iloc[1], table[1:2], pd.Series(np.eye(4)[1])):
+        assert model.explain(row, 1) == why
+    with pytest.raises(InputError, match="they must be in the same order"):
+        model.explain(table.iloc[1][::-1], 1)
+    with pytest.raises(InputError, match="3 features, but the model was trained with 4"):
+        model.explain([0, 1, 0], 1)
+    with pytest.raises(InputError, match="must hold numbers, got an array of text"):
+        model.explain(["boat at sea"], 1)
 
 
 def test_a_dense_row_is_explained() -> None:

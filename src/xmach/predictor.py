@@ -136,9 +136,12 @@ class Predictor:
         `candidates`: rank only these labels, given as names (strings) or ids (integers): a list for all rows, or a list
         of lists, one per row. The result is the full ranking without the other labels. If a row has fewer than k
         candidates, the remaining ids are -1 and labels None. For names that are not strings, pass `ids_of(names)`.
-        `threads`: use at most so many, instead of one per core.
+        A list has only names or only ids. In a 2-d array of strings, each row holds the names for one row of X.
+        `threads`: use at most this many threads (at least 1). The default is one per core.
         """
         rows, k = self.rows(X), min(check_k(k), self.n_labels)
+        if threads is not None:
+            threads = whole("threads", threads, 1)
         prepared = None
         if candidates is not None:
             prepared = self.decoder.prepare_candidates(self._candidate_ids(candidates), rows.shape[0])
@@ -207,11 +210,15 @@ class Predictor:
     def explain(self, x: Any, label: Any, *, estimator: str | None = None) -> Explanation:
         """Why a label has its score for one text or row `x`.
 
+        `x` may also be a list with one text, a list of numbers, a pandas Series or a DataFrame with one row.
         `label` is a name as in `top_k(...).labels`. The result has the label's bucket and its probability in every
         repetition, the best labels that share a bucket with it, and for a text the effect of each of its first 63
         words: how much the score falls without it.
         """
         ids = self.ids_of([label])
+        if self.text is not None and not isinstance(x, str | SparseRows):
+            texts = text_list(x)
+            x = texts[0] if len(texts) == 1 else texts
         spans = word_spans(x)[:_MOST_WORDS] if isinstance(x, str) and self.text is not None else []
         shortened = [f"{x[:start]} {x[end:]}" for start, end in spans]
         rows = self.rows([x, *shortened]) if spans else self._one_row(x)
@@ -239,10 +246,9 @@ class Predictor:
 
     def _one_row(self, x: Any) -> Rows:
         """One text or row as (1, d) rows."""
-        single = isinstance(x, str) or (isinstance(x, np.ndarray) and x.ndim == 1)
         if isinstance(x, str) and self.text is None:
             raise InputError("this model was not trained on texts: give a row of features")
-        rows = self.rows(x[None] if isinstance(x, np.ndarray) and single else [x] if single else x)
+        rows = self.rows([x] if isinstance(x, str) else x if self.text is not None else _as_table(x))
         if rows.shape[0] != 1:
             raise InputError(f"x must be one text or row, got {rows.shape[0]} of them")
         return rows
@@ -307,9 +313,19 @@ class Predictor:
             return candidates
         if isinstance(candidates, str):
             raise InputError(f"candidates must be a list of labels, got {candidates!r}: put it in a list")
+        if getattr(candidates, "ndim", 1) > 1:
+            candidates = np.asarray(candidates).tolist()
+        if not hasattr(candidates, "__getitem__"):
+            candidates = list(candidates)
+        if isinstance(next(iter(candidates), None), Iterator):  # a generator can be read only once
+            candidates = [list(row) for row in candidates]
         if is_per_row(candidates):
             return [self._candidate_ids(row) for row in candidates]
-        return self.ids_of(list(candidates)) if isinstance(next(iter(candidates), None), str) else candidates
+        named = {issubclass(kind, str) for kind in set(map(type, candidates))}
+        if len(named) > 1:
+            name, other = (next(c for c in candidates if isinstance(c, str) is text) for text in (True, False))
+            raise InputError(f"candidates must be all names or all ids, got both: {name!r} and {other!r}")
+        return self.ids_of(list(candidates)) if True in named else candidates
 
     @cached_property
     def _name_index(self) -> NameIndex:
@@ -330,6 +346,15 @@ class Predictor:
 def _linear_algebra() -> ThreadpoolController:
     """The libraries whose threads can be told; looking for them takes milliseconds."""
     return ThreadpoolController()
+
+
+def _as_table(x: Any) -> Any:
+    """One row of numbers (a list, a 1-d array or a pandas Series) as a table with one row; anything else as it is."""
+    if hasattr(x, "to_frame") and hasattr(x, "index"):
+        return x.to_frame().T  # with the feature names, which are then checked
+    if isinstance(x, list | tuple):
+        return [x] if len(x) and np.ndim(x[0]) == 0 else x
+    return x[None] if isinstance(x, np.ndarray) and x.ndim == 1 else x
 
 
 def text_list(X: Any) -> list[str]:

@@ -42,6 +42,21 @@ def test_an_array_of_ids_gives_an_array_of_names(names: MappedNames) -> None:
     ids = np.array([[3, -1], [70, 0]])
     assert names[ids].tolist() == [["label 3", "label 149"], ["label 70", "label 0"]]
     assert names[np.zeros((2, 0), np.int64)].shape == (2, 0)
+    assert names[[0, 1, -1]].tolist() == ["label 0", "label 1", "label 149"]
+    assert names[[]].shape == (0,)
+    for wrong in ([0, 150], np.array([-151])):
+        with pytest.raises(IndexError, match="out of bounds"):
+            names[wrong]
+    with pytest.raises(IndexError, match="label ids must be whole numbers, got float64"):
+        names[[0.5]]
+
+
+def test_a_mask_selects_names(names: MappedNames) -> None:
+    mask = np.arange(150) % 50 == 1
+    assert names[mask].tolist() == names[mask.tolist()].tolist() == ["label 1", "label 51", "label 101"]
+    assert names[np.zeros(150, np.bool_)].shape == (0,)
+    with pytest.raises(IndexError, match=r"one entry for each of the 150 labels, got shape \(3,\)"):
+        names[np.array([True, False, True])]
 
 
 def test_a_repr_is_short(names: MappedNames, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from xmach.buckets import UniversalHashes, computed
 from xmach.decoding import ESTIMATORS, Decoder
 from xmach.decoding import decoder as decoder_module
 from xmach.decoding.candidates import CandidateMask, CandidatesPerRow, CandidateTable
-from xmach.errors import InputError
+from xmach.errors import InputError, ParameterError
 from xmach.types import FloatArray, TopK
 
 K, B, R = 400, 16, 5
@@ -72,6 +72,10 @@ def test_sets_are_candidates_too() -> None:
         decoder.top_k(sketch, 4, candidates=frozenset(ids)),  # type: ignore[arg-type]
         decoder.top_k(sketch, 4, candidates=ids),
     )
+    assert_same(
+        decoder.top_k(sketch, 4, candidates=iter(ids)),  # type: ignore[arg-type]
+        decoder.top_k(sketch, 4, candidates=ids),
+    )
     assert_same(decoder.top_k(sketch, 4, candidates=[set(ids)] * N), decoder.top_k(sketch, 4, candidates=[ids] * N))
 
 
@@ -128,6 +132,7 @@ def test_candidates_made_ready_serve_every_batch_and_thread() -> None:
     for candidates, form in zip(forms, (CandidateTable, CandidateMask, CandidatesPerRow), strict=True):
         prepared = decoder.prepare_candidates(candidates, N)
         assert isinstance(prepared, form)
+        assert isinstance(decoder.among(candidates, N), form)
         whole = decoder.top_k(sketch, 6, candidates=candidates)
         for threads in (1, 3, None):
             assert_same(decoder.top_k(sketch, 6, candidates=prepared, threads=threads), whole)
@@ -162,6 +167,8 @@ def test_other_arguments_are_checked_as_ever() -> None:
     for candidates in ([3, 4], list(range(100)), [[3]] * N):
         with pytest.raises(InputError, match="k must be at least 1, got 0"):
             decoder.top_k(sketch, 0, candidates=candidates)
+        with pytest.raises(ParameterError, match="threads must be a whole number of at least 1, got 0"):
+            decoder.top_k(sketch, 3, candidates=candidates, threads=0)
         with pytest.raises(InputError, match="estimator must be one of"):
             decoder.top_k(sketch, 3, candidates=candidates, estimator="best")
         with pytest.raises(InputError, match=r"must be \(rows, 5 repetitions, 16 buckets or more\)"):

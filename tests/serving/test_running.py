@@ -21,9 +21,11 @@ from typing import Any
 
 import pytest
 import uvicorn
+from tests.conftest import Run
 from tests.serving.conftest import PRODUCTS
 from tests.serving.test_keeping import exchange
 
+from xmach import MACHClassifier
 from xmach.serving import running
 from xmach.serving.answering import answer
 from xmach.serving.messages import PredictRequest
@@ -412,6 +414,33 @@ def test_the_terminal_asks_a_server_and_a_folder_alike(folder: Path) -> None:
     gone = command("ask", address, "red lamp")
     assert gone.returncode == 2
     assert "is xmach serve running there?" in gone.stderr
+
+
+@pytest.mark.parametrize(
+    ("labels", "spellings"),
+    [
+        ([1.0, 2.0, -3.0, 4.0], {"1.0": "1.0", "1": "1.0", "-3.0": "-3.0", "-3": "-3.0"}),
+        ([-5, 2, 7, 9], {"-5": "-5", "9": "9"}),
+        ([0, 1, 2, 3], {"3": "3"}),
+    ],
+)
+def test_labels_to_explain_are_spelled_as_they_are_printed(
+    tmp_path: Path, xmach: Run, labels: list[Any], spellings: dict[str, str]
+) -> None:
+    texts = ["red lamp", "blue lamp", "red mug", "blue mug"]
+    model = MACHClassifier(features="text", n_buckets=3, n_repetitions=3, hidden=(), epochs=1).fit(texts, labels)
+    model.save(tmp_path / "model")
+    with serving(tmp_path / "model") as server:
+        for place in (str(tmp_path / "model"), f"http://127.0.0.1:{server.port}"):
+            printed = [line.split()[-1] for line in xmach("ask", place, "red lamp").stdout.splitlines()]
+            assert sorted(printed) == sorted(map(str, labels))
+            for spelling, label in spellings.items():
+                told = xmach("ask", place, "red lamp", "--explain", spelling)
+                assert told.stdout.startswith(f"{label}: log score")
+            for unknown in ("-4", "77", "lamp", "1.5"):
+                said = xmach("ask", place, "red lamp", "--explain", unknown, code=2).stderr
+                assert "--explain: " in said
+                assert unknown in said
 
 
 def test_what_cannot_be_served_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:

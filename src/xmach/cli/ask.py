@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.error
 import urllib.request
 from dataclasses import asdict
@@ -73,12 +74,27 @@ def _label(predictor: Predictor, spelling: str) -> Any:
     from xmach.cli.reading import written
     from xmach.data.labels.name_index import NameIndex
 
+    unknown = f"--explain: {spelling!r} is not a label of this model"
     if predictor.label_names is None:
-        return int(spelling) if spelling.isdecimal() else spelling
-    found = NameIndex(predictor.label_names, written).find([spelling])
-    if spelling not in found:
-        raise InputError(f"--explain: {spelling!r} is not a label of this model")
-    return predictor.label_names[np.array([found[spelling]])].tolist()[0]
+        number, last = _number(spelling), predictor.n_labels - 1
+        if number is None or not 0 <= number <= last:
+            raise InputError(f"{unknown}: labels are numbers from 0 to {last}")
+        return number
+    names = predictor.label_names
+    found = NameIndex(names, str).find([spelling]) or NameIndex(names, written).find([spelling])  # 1.0, or 1 for it
+    if not found:
+        raise InputError(unknown)
+    return names[np.array([found[spelling]])].tolist()[0]
+
+
+def _number(spelling: str) -> int | None:
+    """The whole number that is spelled so, such as 7, -5 or 1.0; None for any other text."""
+    match = re.fullmatch(r"(-?[0-9]{1,18})(\.0)?", spelling)
+    return None if match is None else int(match[1])
+
+
+class _Rejected(InputError):
+    """The server was asked for something wrong, such as an unknown label."""
 
 
 class _Server:
@@ -99,14 +115,16 @@ class _Server:
 
     def explain(self, query: str, label: str, estimator: str | None) -> dict[str, Any]:
         """Why a label has its score; a label that is not a name may be a number."""
-        try:
-            result = self._post("explain", {"text": query, "label": label}, estimator)
-        except InputError:
-            if not label.isdecimal():
-                raise
-            result = self._post("explain", {"text": query, "label": int(label)}, estimator)
-        del result["model"]
-        return result
+        number, rejected = _number(label), None
+        for each in (label,) if number is None else (label, number):
+            try:
+                result = self._post("explain", {"text": query, "label": each}, estimator)
+            except _Rejected as error:
+                rejected = error
+                continue
+            del result["model"]
+            return result
+        raise InputError(f"--explain: {rejected}")
 
     def _post(self, path: str, body: dict[str, Any], estimator: str | None) -> dict[str, Any]:
         url, body = self._url, body | ({} if estimator is None else {"estimator": estimator})
@@ -116,7 +134,8 @@ class _Server:
                 answer: dict[str, Any] = json.load(response)
                 return answer
         except urllib.error.HTTPError as error:
-            raise InputError(f"{url}: {error.code}: {_message(error)}") from None
+            kind = _Rejected if error.code == 422 else InputError
+            raise kind(f"{url}: {error.code}: {_message(error)}") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise InputError(f"{url}: no answer ({reason}); is xmach serve running there?") from None

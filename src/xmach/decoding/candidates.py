@@ -6,7 +6,7 @@ by ascending id.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
@@ -180,7 +180,7 @@ def checked_ids(candidates: Any, n_labels: int, what: str = "candidates") -> Int
     """Return ids ascending and without repeats. Raise `InputError` if they are not label ids."""
     if getattr(candidates, "dtype", None) == np.bool_:
         raise InputError(f"{what} must be ids, got truth values: give numpy.flatnonzero(mask)")
-    ids = whole_numbers(list(candidates) if isinstance(candidates, Set) else candidates, what)
+    ids = whole_numbers(list(candidates) if isinstance(candidates, Set | Iterator) else candidates, what)
     if ids.ndim != 1:
         shape = f"an array of shape {ids.shape}"
         raise InputError(f"{what} must be ids in one dimension, or a list of such arrays, one a row; got {shape}")

@@ -38,6 +38,7 @@ from xmach.decoding.estimators import RULES, Rule, as_probabilities, prepare_cel
 from xmach.decoding.exact import Seen, scan, signature_blocks
 from xmach.decoding.pruned import PrunedSearch, Statistics
 from xmach.errors import InputError, ParameterError
+from xmach.parameters import whole
 from xmach.planning import available_bytes, inverted_index_bytes, signature_bytes, usable_cores
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK, check_k, row_batches
 
@@ -163,6 +164,8 @@ class Decoder:
         candidates: Candidates | None = None,
     ) -> tuple[TopK, Statistics]:
         """`top_k`, and for each row what the search did: lists read, labels touched and scored, whether it scanned."""
+        if threads is not None:
+            threads = whole("threads", threads, 1)
         if candidates is not None:
             options: dict[str, Any] = {"estimator": estimator, "probabilities": probabilities}
             options |= {"include_unseen": include_unseen, "threads": threads}
@@ -210,6 +213,8 @@ class Decoder:
         index = sub_index(self._index, ids)
         hashes = index.signatures if self._hashes is None else self._hashes
         return CandidateTable(Decoder(hashes, self.estimator, search, index, seen[ids] if len(seen) else None), ids)
+
+    among = prepare_candidates  # its former name, which the docs used
 
     def limited_to(self, mask: BoolArray) -> Decoder:
         """This decoder with all labels but those of the mask (K,) ranked last, as if those alone had been seen."""

@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
-from xmach.types import AnyArray
+from xmach.types import AnyArray, IntArray
 
 _BLOCK = 1 << 16  # names converted at a time
 
@@ -19,7 +19,8 @@ _BLOCK = 1 << 16  # names converted at a time
 class MappedNames(Sequence[Any]):
     """The names in one column of a memory-mapped Arrow file, as a sequence.
 
-    An integer index gives a name, a slice gives a list, an array of ids gives an array of names of the same shape.
+    An integer index gives a name and a slice gives a list. An array or list of ids gives an array of names of the same
+    shape; a mask of K truth values gives the names where it is true.
     """
 
     def __init__(self, path: Path, column: str = "name") -> None:
@@ -34,20 +35,32 @@ class MappedNames(Sequence[Any]):
     @overload
     def __getitem__(self, i: slice) -> list[Any]: ...
     @overload
-    def __getitem__(self, i: AnyArray) -> AnyArray: ...
-    def __getitem__(self, i: int | slice | AnyArray) -> Any:
+    def __getitem__(self, i: AnyArray | list[Any]) -> AnyArray: ...
+    def __getitem__(self, i: int | slice | AnyArray | list[Any]) -> Any:
         if isinstance(i, slice):
             start, stop, step = i.indices(len(self._column))
             if step == 1:
                 return self._column.slice(start, max(0, stop - start)).to_pylist()
             return self[np.arange(start, stop, step)].tolist()
-        if not isinstance(i, np.ndarray):
+        if not isinstance(i, np.ndarray | list):
             return self._column[int(i)].as_py()
-        places = i.ravel().astype(np.int64) % len(self._column)  # negative ids count from the end, as in an array
+        ids = self._ids(np.asarray(i))
+        places = ids.ravel()
+        places = np.where(places < 0, places + len(self), places)  # negative ids count from the end, as in an array
         # neither pa.array nor to_numpy, which import pandas
         wanted = pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)])
         names = self._column.take(wanted).to_pylist()
-        return np.array(names, self._column.type.to_pandas_dtype()).reshape(i.shape)
+        return np.array(names, self._column.type.to_pandas_dtype()).reshape(ids.shape)
+
+    def _ids(self, i: AnyArray) -> IntArray:
+        """Return ids as 64-bit whole numbers, and a mask (K,) as the ids where it is true."""
+        if i.dtype == np.bool_:
+            if i.shape != (len(self),):
+                raise IndexError(f"a mask must have one entry for each of the {len(self)} labels, got shape {i.shape}")
+            return np.flatnonzero(i)
+        if i.size and i.dtype.kind not in "iu":
+            raise IndexError(f"label ids must be whole numbers, got {i.dtype}")
+        return i.astype(np.int64, copy=False)
 
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self), _BLOCK):
