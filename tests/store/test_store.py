@@ -418,6 +418,17 @@ def test_a_model_is_saved_in_the_working_directory(
     load(model)
 
 
+@pytest.mark.skipif(not os.path.ismount("/dev"), reason="needs a mount point")
+def test_a_mount_point_is_refused_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/dev")
+    for folder in ("/dev", "."):
+        with (
+            pytest.raises(PlanMismatch, match="mount point cannot be replaced; save into a folder inside it"),
+            replacing(Path(folder), overwrite=False),
+        ):
+            pytest.fail("nothing should be written")
+
+
 def test_a_model_is_saved_through_a_link_to_an_empty_folder(finished: Path, tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "link").symlink_to("model")
