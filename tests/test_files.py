@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import errno
 import os
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
 import threading
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -138,6 +140,16 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
+def test_a_link_to_a_pipe_is_written_through(tmp_path: Path) -> None:
+    """/dev/stdout is such a link, and the name that the system shows behind it is not a file."""
+    readable, writable = os.pipe()
+    with atomic_file(Path(f"/dev/fd/{writable}")) as new:
+        new.write_text("through")
+    os.close(writable)
+    with open(readable) as pipe:
+        assert pipe.read() == "through"
+
+
 def no_links(_source: Path, _target: Path) -> None:
     raise OSError(errno.EPERM, "no hard links here")
 
@@ -186,24 +198,75 @@ def test_a_folder_that_is_there_is_kept(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_link_to_a_folder_stays_a_link(tmp_path: Path, replace: bool) -> None:
+    (tmp_path / "there" / "folder").mkdir(parents=True)
+    target, link = tmp_path / "there" / "folder", tmp_path / "link"
+    link.symlink_to(target)
+    with atomic_folder(link, replace=replace) as new:
+        assert new.parent.parent == target.parent  # on the same disk
+        fill(new, "new")
+    assert link.is_symlink()
+    assert content_of(target) == "new"
+    assert [path.name for path in target.parent.iterdir()] == ["folder"]
+
+
+def test_a_file_is_not_replaced_by_a_folder_unasked(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(FileExistsError, match="file"), atomic_folder(tmp_path / "file"):
+        pass
+    assert (tmp_path / "file").read_text() == "old"
+
+
+@pytest.mark.skipif(not os.path.ismount("/dev"), reason="needs a mount point")
+def test_a_mount_point_is_not_said_to_be_taken(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    with pytest.raises(OSError, match="/dev") as error:
+        files._rename_to_free(tmp_path / "new", Path("/dev"))
+    assert not isinstance(error.value, FileExistsError)
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_the_working_directory_is_replaced_and_stays_the_working_directory(
+    tmp_path: Path, replace: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "folder"
+    path.mkdir()
+    if replace:
+        fill(path, "old")
+    monkeypatch.chdir(path)
+    with atomic_folder(Path("."), replace=replace) as new:
+        fill(new, "new")
+    assert Path.cwd() == path
+    assert content_of(Path(".")) == content_of(path) == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_block_may_change_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    for publish, name in ((atomic_file, "file"), (atomic_folder, "folder")):
+        monkeypatch.chdir(tmp_path / "here")
+        with publish(Path(name)):
+            os.chdir(tmp_path / "elsewhere")
+        assert [path.name for path in tmp_path.glob("*/*") if path.name == name] == [name]
+        assert (tmp_path / "here" / name).exists()
+
+
 def cannot_exchange(_one: Path, _other: Path) -> bool:
     return False
 
 
 @pytest.mark.parametrize("exchange", [True, False], ids=["in one step", "in two steps"])
-@pytest.mark.parametrize("there", ["folder", "empty folder", "file", "link", "nothing"])
+@pytest.mark.parametrize("there", ["folder", "empty folder", "file", "nothing"])
 def test_a_folder_replaces_what_is_there(
     tmp_path: Path, exchange: bool, there: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not exchange:
         monkeypatch.setattr(files, "_exchange", cannot_exchange)
-    path, elsewhere = tmp_path / "folder", tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    fill(elsewhere, "kept")
+    path = tmp_path / "folder"
     if there == "file":
         path.write_text("old")
-    elif there == "link":
-        path.symlink_to(elsewhere)
     elif there != "nothing":
         path.mkdir()
         if there == "folder":
@@ -211,8 +274,7 @@ def test_a_folder_replaces_what_is_there(
     with atomic_folder(path, replace=True) as new:
         fill(new, "new")
     assert content_of(path) == "new"
-    assert content_of(elsewhere) == "kept"
-    assert {left.name for left in tmp_path.iterdir()} == {"folder", "elsewhere"}
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_many_may_replace_a_folder_at_once(tmp_path: Path) -> None:
@@ -275,6 +337,49 @@ def test_removing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+LONG_NAMES = ["n" * 255, "\N{SNOWMAN}" * 85, os.fsdecode(b"\xff" * 255), "two\nlines" + "." * 240]
+
+
+@pytest.mark.parametrize("name", LONG_NAMES, ids=["ASCII", "Unicode", "bytes", "dots"])
+def test_names_may_be_as_long_as_the_file_system_allows(tmp_path: Path, name: str) -> None:
+    write_json(tmp_path / name, {})
+    assert (tmp_path / name).is_file()
+    with atomic_folder(tmp_path / name, replace=True) as new:
+        assert is_temporary(new.parent)
+    assert (tmp_path / name).is_dir()
+    assert remove_at_once(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+KILLED_WHILE_REPLACING = """
+import os, signal, sys
+from pathlib import Path
+from xmach import files
+files._exchange = lambda one, other: False  # as where the file system cannot do it
+rename, renames = os.rename, []
+def killed(source, target):
+    renames.append(target)
+    if len(renames) == 3:  # onto the old folder, which fails; the old one aside; and now the new one
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(source, target)
+os.rename = killed
+with files.atomic_folder(Path(sys.argv[1]), replace=True) as new:
+    (new / "file").touch()
+"""
+
+
+@pytest.mark.parametrize("name", LONG_NAMES, ids=["ASCII", "Unicode", "bytes", "dots"])
+def test_a_folder_moved_aside_gets_its_long_name_back(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    fill(tmp_path / name, "old")
+    ended = subprocess.run([sys.executable, "-c", KILLED_WHILE_REPLACING, tmp_path / name], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert not (tmp_path / name).exists()
+    remove_abandoned(tmp_path)
+    assert content_of(tmp_path / name) == "old"
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 # --- what is left
 
 
@@ -303,6 +408,32 @@ def test_what_dead_processes_left_is_removed_and_what_live_ones_write_is_not(tmp
         remove_abandoned(tmp_path, deep=folder != tmp_path)
         kept = [kind for kind, name in names.items() if (folder / name).exists()]
         assert kept == ["live", "another machine", "not ours"]
+
+
+def test_what_older_versions_left_is_removed(tmp_path: Path, dead: int) -> None:
+    """Their names have no start time, and another name for the machine."""
+    here = f"{uuid.getnode():x}"
+    names = {
+        "live": f".plan.json.{here}-{os.getpid()}-{uuid.uuid4().hex}.part",
+        "dead": f".plan.json.{here}-{dead}-{uuid.uuid4().hex}.part",
+        "another machine": f".plan.json.beef-{dead}-{uuid.uuid4().hex}.part",
+        "another machine, long ago": f".plan.json.cafe-{dead}-{uuid.uuid4().hex}.part",
+    }
+    for name in names.values():
+        assert is_temporary(tmp_path / name)
+        (tmp_path / name).write_text("half a file")
+    os.utime(tmp_path / names["another machine, long ago"], (0, 0))
+    remove_abandoned(tmp_path)
+    assert [kind for kind, name in names.items() if (tmp_path / name).exists()] == ["live", "another machine"]
+
+
+def test_a_number_that_is_not_a_process_is_left_alone(scratch: Path) -> None:
+    numbers = ("9" * 20, "9" * 10, "9" * 200)
+    strange = {scratch / f"xmach-x.{files._machine()}-{number}-1-ff.part" for number in numbers}
+    for path in strange:
+        path.touch()
+    with scratch_folder() as folder:
+        assert set(scratch.iterdir()) == {*strange, folder}
 
 
 def test_a_process_that_was_killed_and_not_waited_for_is_dead(tmp_path: Path) -> None:

@@ -25,9 +25,12 @@ from pathlib import Path
 from typing import Any
 
 _SILENT_SECONDS = 24 * 3600.0
-_NEW, _OLD, _DOOMED = "new", "old", "doomed"  # names inside a staging folder
-_TEMPORARY = re.compile(
-    r"(?:\.(?P<target>.+)|xmach-[a-z]+)\.(?P<machine>[0-9a-f]+)-(?P<process>\d+)-(?P<started>\d+)-[0-9a-f]+\.part"
+_NEW, _OLD, _DOOMED, _NAME = "new", "old", "doomed", "name"  # names inside a staging folder
+_LONGEST_TARGET = 64  # bytes of a target's name in the name of its staging folder
+_TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # what `os.rename` says if a folder cannot have a name
+_TEMPORARY = re.compile(  # nine digits fit into every system's process id; older versions wrote no start time
+    r"(?:\.(?P<target>(?s:.+))|xmach-[a-z]+)"
+    r"\.(?P<machine>[0-9a-f]+)-(?P<process>[0-9]{1,9})(?:-(?P<started>[0-9]+))?-[0-9a-f]+\.part"
 )
 
 
@@ -41,13 +44,14 @@ def atomic_file(path: Path, *, exclusive: bool = False, parents: bool = False) -
     `exclusive`: claim the name; raise FileExistsError if a file has it already. `parents`: create missing folders.
     A link stays a link: the file that it points to is replaced.
     """
-    if path.is_symlink() and not exclusive:
-        path = path.resolve()
+    path = path.absolute()  # the block may change the working directory
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if path.exists() and not path.is_file():  # a pipe or a device: it stays what it is
+    if path.exists() and not path.is_file():  # a pipe or a device stays what it is; /dev/stdout is a link to one
         yield path
         return
+    if path.is_symlink() and not exclusive:
+        path = Path(os.path.realpath(path))
     with _staging(path, parents) as staging:
         new = staging / _NEW
         new.touch()
@@ -65,7 +69,10 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield an empty folder to fill; it takes its name when the block ends, and is discarded if the block raises.
 
     `replace`: swap it with whatever has the name already; otherwise raise FileExistsError.
+    A link stays a link: the folder that it points to is replaced. If that is the working directory of this process,
+    the process moves to the new folder; other processes must change to it themselves.
     """
+    path = Path(os.path.realpath(path))  # the block may change the working directory
     with _staging(path, parents=True) as staging:
         new = staging / _NEW
         new.mkdir()
@@ -73,10 +80,10 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         for base, _, files in os.walk(new):
             for name in (*files, "."):
                 _sync(Path(base, name))
-        if replace:
-            _swap(new, path)
-        else:
-            _rename_to_free(new, path)
+        is_here = _is_working_directory(path)
+        (_swap if replace else _rename_to_free)(new, path)
+        if is_here:
+            os.chdir(path)
         _sync(path.parent)
 
 
@@ -89,6 +96,7 @@ def write_json(path: Path, values: dict[str, Any], *, exclusive: bool = False) -
 
 def remove_at_once(path: Path) -> bool:
     """Remove a file or folder so that no other process sees half of it; return False if there is none."""
+    path = path.absolute()
     if not os.path.lexists(path):
         return False
     try:
@@ -154,8 +162,7 @@ def remove_abandoned(folder: Path, *, deep: bool = False) -> None:
         for name in (*folders, *files):
             temporary = _TEMPORARY.fullmatch(name)
             if temporary is not None and _is_abandoned(Path(base, name), temporary):
-                target = temporary["target"]
-                _discard(Path(base, name), None if target is None else Path(base, target))
+                _discard(Path(base, name), _target_of(Path(base, name), temporary["target"]))
 
 
 def is_temporary(path: Path) -> bool:
@@ -164,8 +171,9 @@ def is_temporary(path: Path) -> bool:
 
 
 def _is_abandoned(left: Path, temporary: re.Match[str]) -> bool:
-    if temporary["machine"] == _machine():
-        return not _is_alive(int(temporary["process"]), temporary["started"])
+    started = temporary["started"]
+    if temporary["machine"] == (f"{uuid.getnode():x}" if started is None else _machine()):
+        return not _is_alive(int(temporary["process"]), started)
     if temporary["target"] is None:
         return False
     inside = (Path(base, name) for base, folders, files in os.walk(left) for name in (*folders, *files))
@@ -176,8 +184,11 @@ def _is_abandoned(left: Path, temporary: re.Match[str]) -> bool:
     return time.time() - last_change > _SILENT_SECONDS
 
 
-def _is_alive(process: int, started: str) -> bool:
-    """Whether a process is running and is the one that started then, not a later one with the same id."""
+def _is_alive(process: int, started: str | None) -> bool:
+    """Whether a process is running and is the one that started then, not a later one with the same id.
+
+    `started` None: the start is unknown, and every process with this id counts.
+    """
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -185,7 +196,7 @@ def _is_alive(process: int, started: str) -> bool:
     except PermissionError:  # another user's process
         pass
     state, since = _status(process)
-    return state == "" or (state not in ("Z", "X") and since == started)
+    return state == "" or (state not in ("Z", "X") and started in (since, None))
 
 
 def _status(process: int) -> tuple[str, str]:
@@ -221,14 +232,29 @@ def _machine() -> str:
 @contextmanager
 def _staging(path: Path, parents: bool = False) -> Iterator[Path]:
     """A folder beside a path, on the same file system; a library's own temporary files stay inside it."""
-    path = path.absolute()
     remove_abandoned(path.parent)
-    staging = path.with_name(f".{path.name}.{_writer()}.part")
+    short = path.name
+    while len(os.fsencode(short)) > _LONGEST_TARGET:
+        short = short[:-1]
+    staging = path.with_name(f".{short}.{_writer()}.part")
     staging.mkdir(parents=parents)
     try:
+        if short != path.name:
+            (staging / _NAME).write_bytes(os.fsencode(path.name))
+            _sync(staging / _NAME)
         yield staging
     finally:
         _discard(staging, path)
+
+
+def _target_of(staging: Path, short: str | None) -> Path | None:
+    """What a staging folder was made for, given the target in its name; None for scratch space."""
+    if short is None:
+        return None
+    try:
+        return staging.with_name(os.fsdecode((staging / _NAME).read_bytes()))
+    except (OSError, ValueError):  # it has no such file: the name was short enough
+        return staging.with_name(short)
 
 
 def _discard(left: Path, target: Path | None) -> None:
@@ -246,7 +272,7 @@ def _rename_to_free(new: Path, path: Path) -> None:
     try:
         os.rename(new, path)
     except OSError as error:
-        if not path.exists():
+        if error.errno not in _TAKEN:
             raise
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from error
 
@@ -258,7 +284,7 @@ def _swap(new: Path, path: Path) -> None:
             os.rename(new, path)  # nothing is there, or an empty folder
             return
         except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            if error.errno not in _TAKEN:
                 raise
         if _exchange(new, path):
             return
@@ -266,6 +292,13 @@ def _swap(new: Path, path: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
         with suppress(FileNotFoundError):  # another process removed it
             os.rename(path, old)
+
+
+def _is_working_directory(path: Path) -> bool:
+    try:
+        return path.samefile(os.curdir)
+    except OSError:  # not there, or the working directory may not be read
+        return False
 
 
 def _exchange(one: Path, other: Path) -> bool:

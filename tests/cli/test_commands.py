@@ -277,3 +277,12 @@ def test_synth_writes_a_shop_that_trains(xmach: Run, tmp_path: Path) -> None:
         "train", file, "--model", tmp_path / "m", "--buckets", 20, "--repetitions", 1, "--hidden", "none", "--epochs", 1
     )
     assert xmach("evaluate", tmp_path / "m", tmp_path / "shop" / "test.xmc.txt").stdout.startswith("50 rows")
+
+
+@pytest.mark.parametrize("out", ["--out /dev/stdout | cat > piped", "--out >(cat > piped) && wait $!", "> piped"])
+def test_answers_go_through_pipes_of_the_shell(model: Path, small_file: Path, tmp_path: Path, out: str) -> None:
+    command = f"set -o pipefail; {sys.executable} -m xmach predict {model} {small_file} --k 3 {out}"
+    ended = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    answers = [json.loads(line) for line in (tmp_path / "piped").read_text().splitlines()]
+    assert [answer["row"] for answer in answers] == list(range(made_up().n_rows))

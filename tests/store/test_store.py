@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -271,6 +272,17 @@ def test_a_folder_with_other_things_is_refused(tmp_path: Path, small_data: Datas
         ModelStore(tmp_path).begin(job.plan, small_data.label_counts(), None, job.scaler)
 
 
+def test_a_folder_with_only_what_an_older_version_left_counts_as_empty(tmp_path: Path, small_data: Dataset) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    left = tmp_path / f".plan.json.{uuid.getnode():x}-{process.pid}-{uuid.uuid4().hex}.part"
+    left.write_text("half a plan")
+    job = job_of(small_data)
+    ModelStore(tmp_path).begin(job.plan, small_data.label_counts(), None, job.scaler)
+    assert (tmp_path / "plan.json").exists()
+    assert not left.exists()
+
+
 def test_a_second_put_changes_nothing(model: Path) -> None:
     store, before = ModelStore(model), (model / "repetition-000.safetensors").read_bytes()
     store.put(0, store.model(1), [])
@@ -379,6 +391,51 @@ def test_a_model_that_a_killed_save_had_moved_aside_is_found(model: Path) -> Non
     assert not model.exists()
     load(model)
     assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+def test_a_model_that_a_killed_save_had_moved_aside_is_found_through_a_link(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / "current"
+    link.symlink_to(model)
+    ended = subprocess.run([sys.executable, "-c", KILLED_WHILE_REPLACING, str(link)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert not model.exists()
+    load(link)
+    assert [path.name for path in link.parent.iterdir()] == ["current"]
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_a_model_is_saved_in_the_working_directory(
+    model: Path, finished: Path, overwrite: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not overwrite:
+        shutil.rmtree(model)
+        model.mkdir()
+    monkeypatch.chdir(model)
+    with replacing(Path("."), overwrite) as store:
+        shutil.copytree(finished, store.folder, dirs_exist_ok=True)
+    load(".")
+    load(model)
+
+
+@pytest.mark.skipif(not os.path.ismount("/dev"), reason="needs a mount point")
+def test_a_mount_point_is_refused_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/dev")
+    for folder in ("/dev", "."):
+        with (
+            pytest.raises(PlanMismatch, match="mount point cannot be replaced; save into a folder inside it"),
+            replacing(Path(folder), overwrite=False),
+        ):
+            pytest.fail("nothing should be written")
+
+
+def test_a_model_is_saved_through_a_link_to_an_empty_folder(finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "link").symlink_to("model")
+    with replacing(tmp_path / "link", overwrite=False) as store:
+        shutil.copytree(finished, store.folder, dirs_exist_ok=True)
+    assert (tmp_path / "link").is_symlink()
+    load(tmp_path / "model")
 
 
 def test_a_model_saved_by_another_process_in_the_meantime_is_kept(finished: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
     """
     store = ModelStore(Path(folder))
     if not store.folder.is_dir():
-        remove_abandoned(store.folder.absolute().parent)  # a save that was killed may have moved the old model aside
+        # a save that was killed may have moved the old model aside
+        remove_abandoned(Path(os.path.realpath(folder)).parent)
     if not store.folder.is_dir():
         raise ModelMissing(f"{folder}: there is no such folder")
     plan, present, manifest = store.plan(), store.present(), store.manifest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -241,7 +242,10 @@ def replacing(folder: Path, overwrite: bool) -> Iterator[ModelStore]:
     """Yield a store to write a model to; it takes the folder's name when the block ends.
 
     Raises PlanMismatch if the folder holds a model, unless `overwrite` is given, or if it holds anything else.
+    Raises it, too, if the folder is a mount point, because the system cannot rename a folder to it.
     """
+    if os.path.ismount(os.path.realpath(folder)):
+        raise PlanMismatch(f"{folder}: a mount point cannot be replaced; save into a folder inside it")
     advice = "save into another folder, or replace a model with overwrite=True"
     if folder.exists() and not ((folder / PLAN).exists() if overwrite else ModelStore(folder).is_free()):
         seen = "there is a model here already" if (folder / PLAN).exists() else "this is no model folder"
