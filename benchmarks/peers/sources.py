@@ -60,9 +60,9 @@ class HomeDepotSource:
     def make(self) -> tuple[Training, Questions]:
         """The product search."""
         folder = data_folder() / "home_depot"
-        titles = [text for _, text in _tsv(folder / "title_rows.tsv.gz")]
-        train = list(_tsv(folder / "train.tsv.gz"))
-        asked = train[len(train) - self.held_out :] if self.held_out else list(_tsv(folder / "test.tsv.gz"))
+        titles = [text for _, text in read_tsv(folder / "title_rows.tsv.gz")]
+        train = list(read_tsv(folder / "train.tsv.gz"))
+        asked = train[len(train) - self.held_out :] if self.held_out else list(read_tsv(folder / "test.tsv.gz"))
         train = train[: len(train) - self.held_out]
         lesser = _lesser_products(folder / "judgements.csv.gz")
         parts = []
@@ -121,7 +121,8 @@ def _joined(parts: list[SparseRows]) -> SparseRows:
     return SparseRows(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), columns, values, parts[0].n_columns)
 
 
-def _tsv(path: Path) -> Iterator[tuple[list[int], str]]:
+def read_tsv(path: Path) -> Iterator[tuple[list[int], str]]:
+    """Yield the label numbers and the text of each line."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             labels, text = line.rstrip("\n").split("\t")
