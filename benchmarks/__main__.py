@@ -1,4 +1,7 @@
-"""`python -m benchmarks [NAME ...]`: run benchmarks; each leaves JSON, Markdown and a plot in build/bench."""
+"""`python -m benchmarks [NAME ...] [OPTION ...]`: run benchmarks; each leaves JSON, Markdown and a plot in build/bench.
+
+Options go to the last benchmark named.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ class Benchmark(NamedTuple):
     about: str
     arguments: tuple[str, ...] = ()  # of `main`
     asked_for: bool = False  # takes hours: runs only when it is named
+    takes_options: bool = False  # of the command line, as texts
 
 
 BENCHMARKS = {
@@ -59,6 +63,13 @@ BENCHMARKS = {
     "search-scale": Benchmark(
         "benchmarks.paper.search_scale", 240, "50 million products; the memory of rivals as products grow", (), True
     ),
+    "tagging": Benchmark(
+        "benchmarks.tagging.contest",
+        240,
+        "MACH, Parabel, Bonsai and XR-Linear on five tagging sets; `tagging --help` has its options",
+        asked_for=True,
+        takes_options=True,
+    ),
 }
 
 
@@ -67,14 +78,19 @@ def main(arguments: list[str]) -> None:
     if arguments == ["--list"]:
         print(listing(list(BENCHMARKS)))
         return
-    names = arguments or [name for name, each in BENCHMARKS.items() if not each.asked_for]
+    first_option = next((i for i, each in enumerate(arguments) if each.startswith("-")), len(arguments))
+    asked, options = arguments[:first_option], arguments[first_option:]
+    names = asked or [name for name, each in BENCHMARKS.items() if not each.asked_for]
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         sys.exit(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    if options and not BENCHMARKS[names[-1]].takes_options:
+        sys.exit(f"{names[-1]} takes no options, got {options[0]}")
     print(listing(names), flush=True)
     for name in names:
         begun = time.monotonic()
-        import_module(BENCHMARKS[name].module).main(*BENCHMARKS[name].arguments)
+        given = options if BENCHMARKS[name].takes_options else ()
+        import_module(BENCHMARKS[name].module).main(*BENCHMARKS[name].arguments, *given)
         print(f"{name}: {(time.monotonic() - begun) / 60:.1f} minutes\n", flush=True)
 
 

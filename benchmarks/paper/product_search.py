@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.paper import search_tables as tables
-from benchmarks.peers.harness import Contestant, Limits, contest
+from benchmarks.peers.harness import Contestant, contest
+from benchmarks.peers.runs import Limits
 from benchmarks.peers.search_data import Questions
 from benchmarks.peers.sources import HomeDepotSource, ShopSource, Source, provide
 from benchmarks.places import OUT, write_results

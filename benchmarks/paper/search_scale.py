@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contest import Spread
-from benchmarks.peers.harness import Contestant, Limits, contest
+from benchmarks.peers.harness import Contestant, contest
+from benchmarks.peers.runs import Limits
 from benchmarks.peers.sources import ShopSource
 from benchmarks.places import OUT, ROOT, table, write_results
 from benchmarks.plots import Line, lines

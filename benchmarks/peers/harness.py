@@ -1,4 +1,4 @@
-"""Runs contestants under limits of memory and time; what is finished is kept, and not run again.
+"""Runs contestants of the product search under limits; what is finished is kept, and not run again.
 
 A result belongs to a contestant, its settings, the data and the code: change one, and there is another. One that ran
 into a limit is kept, too, and tried again only when the limits are wider.
@@ -7,8 +7,6 @@ into a limit is kept, too, and tried again only when the limits are wider.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,15 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.adapter import PEERS, library_version
+from benchmarks.peers.runs import Limits, run_once
 from benchmarks.peers.sources import Source, digest_of, provide
 from benchmarks.places import OUT, ROOT
-from benchmarks.processes import Stopped, run_within
-from xmach.files import atomic_file
-from xmach.planning import human_bytes
 
 PLACE = OUT / "peers"
-_LOOK = 1.0  # seconds between looks at a contestant's memory; four a second took a sixth of a core
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 # The rooms of xmach that decide what MACH answers: an edit elsewhere makes no result old.
 _ROOMS = ("_kernels", "buckets", "features", "models", "learners", "training", "decoding", "predictor.py")
 
@@ -42,18 +36,6 @@ class Contestant:
         """What it is, in one line."""
         parts = {**self.training, **self.answering}
         return ", ".join([self.peer, *(f"{name}={_shown(value)}" for name, value in parts.items())])
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a process may use at most; memory is that of the whole process, libraries and data included."""
-
-    memory: int = 20 * 2**30
-    seconds: float = 3 * 3600.0
-
-    def within(self, other: Mapping[str, float]) -> bool:
-        """Whether these allow no more than others did."""
-        return self.memory <= other["memory"] and self.seconds <= other["seconds"]
 
 
 def contest(source: Source, contestants: list[Contestant], limits: Limits, place: Path = PLACE) -> list[dict[str, Any]]:
@@ -86,10 +68,11 @@ def _measure(contestant: Contestant, data: Path, fingerprint: str, limits: Limit
     asked.parent.mkdir(parents=True, exist_ok=True)
     job = {"peer": contestant.peer, "training": dict(contestant.training), "answering": dict(contestant.answering)}
     job |= {"folder": str(folder), "data": str(data)}
-    trained = _run("train", job, folder / "trained.json", limits)
+    command = [sys.executable, "-m", "benchmarks.peers.contestant"]
+    trained = run_once([*command, "train"], job, folder / "trained.json", limits)
     if "failed" in trained:
         return {"failed": trained["failed"], "while": "training"}
-    answered = _run("answer", job, asked, limits)
+    answered = run_once([*command, "answer"], job, asked, limits)
     if "failed" in answered:
         return {"failed": answered["failed"], "while": "answering"}
     return _row(contestant, folder, trained, answered)
@@ -119,48 +102,20 @@ def _row(contestant: Contestant, folder: Path, trained: dict[str, Any], answered
     }
 
 
-def _run(verb: str, job: dict[str, Any], out: Path, limits: Limits) -> dict[str, Any]:
-    """What a process said, now or in a run before; or `failed`, and why."""
-    if out.exists():
-        known: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
-        if "failed" not in known or ("limits" in known and limits.within(known["limits"])):
-            return known
-    with atomic_file(out) as draft:
-        result = _ended(verb, job | {"out": str(draft)}, out.with_suffix(".job"), limits)
-        draft.write_text(json.dumps(result), encoding="utf-8")
-    return result
-
-
-def _ended(verb: str, job: dict[str, Any], file: Path, limits: Limits) -> dict[str, Any]:
-    """Run a process to its end; what it wrote into the file that the job names, or why it failed."""
-    file.write_text(json.dumps(job), encoding="utf-8")
-    command = [sys.executable, "-m", "benchmarks.peers.contestant", verb, str(file)]
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = os.environ | dict.fromkeys(_THREADS, "1") | {"PYTHONPATH": path}
-    try:
-        run_within(command, environment, limits.memory, limits.seconds, _LOOK)
-        result: dict[str, Any] = json.loads(Path(job["out"]).read_text(encoding="utf-8"))
-    except Stopped as stopped:
-        given = {"memory": limits.memory, "seconds": limits.seconds}
-        result = {
-            "failed": f"{stopped} (limits: {human_bytes(limits.memory)}, {limits.seconds:,.0f} s)",
-            "limits": given,
-        }
-    except subprocess.CalledProcessError as error:  # not kept as an end: what went wrong may be mended
-        last = (error.stderr or b"").decode(errors="replace").strip().splitlines()[-1:]
-        result = {"failed": f"ended with {error.returncode}: {' '.join(last) or 'it said nothing'}"}
-    return result
-
-
 def _code(peer: str) -> list[Path]:
     """The files that decide what a contestant answers and how it is measured."""
     files = [
         ROOT / "benchmarks" / "peers" / f"{name}.py"
         for name in (peer, "contestant", "judging", "search_data", "hashing")
     ]
-    if peer == "mach":
-        files += [path for room in _ROOMS for path in _sources(ROOT / "src" / "xmach" / room)]
-    return files
+    if peer == "parabel":
+        files.append(ROOT / "benchmarks" / "peers" / "trees.py")
+    return files + (mach_sources() if peer == "mach" else [])
+
+
+def mach_sources() -> list[Path]:
+    """Return the files of xmach that decide what MACH answers."""
+    return [path for room in _ROOMS for path in _sources(ROOT / "src" / "xmach" / room)]
 
 
 def _sources(path: Path) -> list[Path]:

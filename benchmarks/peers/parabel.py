@@ -7,16 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import omikuji
 
 from benchmarks.peers.adapter import Settings
 from benchmarks.peers.hashing import hashed_rows
 from benchmarks.peers.search_data import Training
-from xmach.data.write.xmc import xmc_header, xmc_text
+from benchmarks.peers.trees import (
+    TreeTrainer,
+    best_labels,
+    filled_batches,
+    find_labels,
+    open_trees,
+    save_trees,
+    write_rows,
+)
 from xmach.features import HashedText, Scaler, fit_scaler
-from xmach.types import FloatArray, IntArray, SparseRows, row_batches
-
-_LINES = 4096  # written at a time
+from xmach.types import FloatArray, IntArray, SparseRows
 
 
 class Parabel:
@@ -35,41 +40,27 @@ class Parabel:
         fit_scaler(self._text.transform(["a lamp"])).apply(self._text.transform(["a table"]))
 
     def prepare(self, data: Training) -> None:
-        """Write the file that omikuji reads, and let it read it; it refuses rows without features."""
+        """Write the file that omikuji reads, and let it read it."""
         texts, bought, _ = data.rows()
         features = hashed_rows(self._text, texts, self._folder)
-        kept = np.flatnonzero(np.diff(features.indptr))
         self._scaler = fit_scaler(features)
-        with self._rows.open("wb") as file:
-            file.write(xmc_header(len(kept), features.n_columns, bought.n_columns))
-            for start, stop in row_batches(len(kept), _LINES):
-                rows = kept[start:stop]
-                scaled = self._scaler.apply(features.take(rows))
-                assert isinstance(scaled, SparseRows)
-                file.write(xmc_text(scaled, bought.take(rows)))
-        del features, texts, bought
-        self._pool = omikuji._ThreadPoolHandle(1)
-        path = omikuji.ffi.new("char[]", str(self._rows).encode())
-        data_set = omikuji.lib.load_omikuji_data_set(path, self._pool.ptr)
-        if data_set == omikuji.ffi.NULL:
-            raise RuntimeError(f"omikuji cannot read {self._rows}")
-        self._data = omikuji.ffi.gc(data_set, omikuji.lib.free_omikuji_data_set)
+        n_rows, batches = filled_batches(features)
+        scaled = ((self._scaled(features.take(rows)), bought.take(rows)) for rows in batches)
+        write_rows(self._rows, scaled, (n_rows, features.n_columns, bought.n_columns))
+        del features, texts, bought, scaled, batches
+        self._trainer = TreeTrainer(self._rows)
 
     def train(self) -> None:
-        """Grow the trees. (`Model.train_on_data` reads the file in the same call, which could not be timed apart.)"""
-        parameters = omikuji.Model.default_hyper_param()
-        parameters.n_trees = self._settings.get("trees", 2)
-        parameters.min_branch_size = self._settings.get("leaf", 100)
-        parameters.linear_max_iter = self._settings.get("epochs", 20)
-        model = omikuji.lib.train_omikuji_model(self._data, parameters, self._pool.ptr)
-        if model == omikuji.ffi.NULL:
-            raise RuntimeError("omikuji failed to train")
-        self._model = omikuji.Model(model)
+        """Grow the trees."""
+        self._model = self._trainer.train(
+            n_trees=self._settings.get("trees", 2),
+            min_branch_size=self._settings.get("leaf", 100),
+            linear_max_iter=self._settings.get("epochs", 20),
+        )
 
     def save(self) -> dict[str, Any]:
         """The trees and the tf-idf weights; omikuji does not tell its parameters, as the paper does not."""
-        self._model_folder.mkdir(exist_ok=True)
-        self._model.save(str(self._model_folder))
+        save_trees(self._model, self._model_folder)
         assert self._scaler.idf is not None  # hashed texts are counts
         np.save(self._folder / "idf.npy", self._scaler.idf)
         self._rows.unlink()
@@ -77,32 +68,26 @@ class Parabel:
 
     def open(self, answering: Settings) -> None:
         """Read the trees."""
-        self._model = omikuji.Model.load(str(self._model_folder))
-        self._model.init_prediction_thread_pool(1)
+        self._model = open_trees(self._model_folder)
         self._scaler = Scaler("tfidf", self._text.n_features, np.load(self._folder / "idf.npy"))
         self._beam = answering.get("beam", 10)
 
     def top(self, texts: Sequence[str], k: int) -> IntArray:
         """The products of the leaves that the beams reach; -1 where these are fewer than k."""
-        best = np.full((len(texts), k), -1, np.int64)
-        for i, found in enumerate(self._found(texts, k)):
-            best[i, : len(found)] = [product for product, _ in found]
-        return best
+        return best_labels(self._model, self._scaled(self._text.transform(texts)), self._beam, k)
 
     def scores(self, texts: Sequence[str], candidates: SparseRows) -> FloatArray:
         """The scores of those among all products that the beams reach; 0 of the others."""
         reach = self._beam * self._settings.get("leaf", 100) * self._settings.get("trees", 2)
+        rows = self._scaled(self._text.transform(texts))
         scores = np.zeros(candidates.nnz, np.float32)
-        for i, found in enumerate(self._found(texts, min(reach, candidates.n_columns))):
+        for i, found in enumerate(find_labels(self._model, rows, self._beam, min(reach, candidates.n_columns))):
             known = dict(found)
             place = slice(*candidates.indptr[i : i + 2])
             scores[place] = [known.get(product, 0.0) for product in candidates.indices[place].tolist()]
         return scores
 
-    def _found(self, texts: Sequence[str], k: int) -> Any:
-        rows = self._scaler.apply(self._text.transform(texts))
-        assert isinstance(rows, SparseRows)
-        for i in range(rows.n_rows):
-            columns, values = rows.row(i)
-            pairs = list(zip(columns.tolist(), values.tolist(), strict=True))
-            yield self._model.predict(pairs, self._beam, k) if pairs else []
+    def _scaled(self, rows: SparseRows) -> SparseRows:
+        scaled = self._scaler.apply(rows)
+        assert isinstance(scaled, SparseRows)
+        return scaled

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.peers import harness
-from benchmarks.peers.harness import Contestant, Limits, contest
+from benchmarks.peers import harness, runs
+from benchmarks.peers.harness import Contestant, contest
+from benchmarks.peers.runs import Limits
 from benchmarks.peers.sources import ShopSource
 from benchmarks.processes import PrivatePeak, Stopped, run_within
 
@@ -33,16 +34,16 @@ def _row(source: ShopSource, place: Path, contestant: Contestant, limits: Limits
 def test_a_contestant_runs_once_and_a_changed_setting_is_another(
     source: ShopSource, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs: list[str] = []
+    called: list[str] = []
 
     def counted(command: list[str], *rest: Any) -> int:
-        runs.append(command[3])
+        called.append(command[3])
         return run_within(command, *rest)
 
-    monkeypatch.setattr(harness, "run_within", counted)
+    monkeypatch.setattr(runs, "run_within", counted)
     limits = Limits(2 * GIB, 120)
     first = _row(source, place, Contestant("popular"), limits)
-    assert runs == ["train", "answer"]
+    assert called == ["train", "answer"]
     assert 0.5 < first["matching"]["weighted"]["recall@100"] < 1
     assert first["ranking"]["unweighted"]["ndcg@100"] > 0
     assert first["parameters"] == 300
@@ -50,11 +51,11 @@ def test_a_contestant_runs_once_and_a_changed_setting_is_another(
     assert {"answering: load", "answering: open", "answering: answer", "answering: rank"} < set(first["seconds"])
     assert 0 <= first["training memory"] < 100 * 2**20
     assert _row(source, place, Contestant("popular"), limits) == first
-    assert len(runs) == 2
+    assert len(called) == 2
     _row(source, place, Contestant("popular", {}, {"asked": "otherwise"}), limits)  # the same model
-    assert runs[2:] == ["answer"]
+    assert called[2:] == ["answer"]
     _row(source, place, Contestant("popular", {"another": "setting"}), limits)
-    assert runs[3:] == ["train", "answer"]
+    assert called[3:] == ["train", "answer"]
 
 
 def test_a_limit_is_a_reason_and_is_tried_again_only_with_more(source: ShopSource, place: Path) -> None:

@@ -14,7 +14,8 @@ from benchmarks.paper import product_search, search_scale
 from benchmarks.paper import search_tables as tables
 from benchmarks.peers import harness, sources
 from benchmarks.peers.adapter import PEERS
-from benchmarks.peers.harness import Contestant, Limits
+from benchmarks.peers.harness import Contestant
+from benchmarks.peers.runs import Limits
 from benchmarks.peers.sources import ShopSource
 
 
