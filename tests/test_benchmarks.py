@@ -122,3 +122,14 @@ def test_the_list_says_what_there_is_and_how_long_it_takes(capsys: pytest.Captur
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(SystemExit, match="no benchmark 'speed'; there are limits, micro"):
         main(["speed"])
+
+
+def test_options_go_to_the_last_benchmark_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match="limits takes no options, got --sets"):
+        main(["limits", "--sets", "tate"])
+    with pytest.raises(SystemExit, match="0"):
+        main(["tagging", "--help"])
+    given: list[tuple[str, ...]] = []
+    monkeypatch.setattr("benchmarks.tagging.contest.main", lambda *options: given.append(options))
+    main(["tagging", "--sets", "tate"])
+    assert given == [("--sets", "tate")]
