@@ -8,6 +8,7 @@ Why each function is kept:
 - `adam_lines` gains from both: the prefetch in sparse layers, the skipped comparisons in short dense rows.
 - `top_lines` finds the maximum in vectors; LLVM does not vectorise a plain maximum of floats.
 - `power_lines` computes exp in vectors and sums in the same pass; Numba's exp is scalar.
+- `dot_lanes` and `add_lanes` keep 64 sums in registers along a sparse row; a plain loop stores them after every entry.
 - `prefetch` loads a posting list before the pruned search reads it; Numba has no such function.
 
 This package is the only place that imports llvmlite, `numba.core` or `numba.extending`. These interfaces change without
@@ -17,9 +18,21 @@ notice, so `pyproject.toml` limits numba to the versions that passed `tests/_ker
 function stays if it gains at least 5 % on a shape bound by memory or on one that fits in the caches.
 """
 
+from xmach._kernels.llvm.lanes import LANES, add_lanes, dot_lanes
 from xmach._kernels.llvm.prefetching import prefetch
 from xmach._kernels.llvm.rows import adam_lines, add_four_lines, add_lines
 from xmach._kernels.llvm.softmax import power_lines, top_lines
 from xmach._kernels.llvm.walk import LINE
 
-__all__ = ["LINE", "adam_lines", "add_four_lines", "add_lines", "power_lines", "prefetch", "top_lines"]
+__all__ = [
+    "LANES",
+    "LINE",
+    "adam_lines",
+    "add_four_lines",
+    "add_lanes",
+    "add_lines",
+    "dot_lanes",
+    "power_lines",
+    "prefetch",
+    "top_lines",
+]
