@@ -17,7 +17,7 @@ from xmach._kernels._compile import float64, kernel
 from xmach._kernels.llvm import LANES, add_lanes, dot_lanes
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
-_NEWTON_STEPS = 25  # at most; three or four are usual
+_NEWTON_STEPS = 50  # at most; two or three are usual, about log(norm C) more if the dual was 0 or C
 
 
 @kernel
@@ -124,24 +124,25 @@ def logistic_dual(dual: float, margin: float, norm: float, cost: float) -> float
     """The alpha in (0, C) that minimises the dual of log(1 + exp(-y f)) in one variable.
 
     Its derivative is norm (alpha - dual) + margin + log(alpha / (C - alpha)). With alpha = C sigmoid(s) it is
-    s + norm C sigmoid(s) + a constant, whose slope is at least 1 and at most 1 + norm C / 4: Newton's steps in s,
-    halved where they overshoot, cannot diverge.
+    s + norm C sigmoid(s) + a constant, which is convex for s < 0 and concave for s > 0. On the root's side of zero,
+    Newton's steps overshoot at most once and then approach the root from the side nearer to zero, without oscillating.
     """
-    constant = margin - norm * dual
-    low, high = -constant - norm * cost, -constant  # the root is between them, as sigmoid is between 0 and 1
-    s = min(max(np.log(dual / (cost - dual)), low), high) if 0.0 < dual < cost else 0.5 * (low + high)
+    constant, rise = margin - norm * dual, norm * cost
+    low, high = -constant - rise, -constant  # the root is between them, as sigmoid is between 0 and 1
+    if 0.5 * rise + constant > 0.0:  # the derivative at s = 0
+        high = min(high, 0.0)
+        s = high
+    else:
+        low = max(low, 0.0)
+        s = low
+    if 0.0 < dual < cost:
+        s = min(max(np.log(dual / (cost - dual)), low), high)
     for _ in range(_NEWTON_STEPS):
         share = 1.0 / (1.0 + np.exp(-s))
-        value = s + norm * cost * share + constant
-        if value > 0.0:
-            high = s
-        else:
-            low = s
+        value = s + rise * share + constant
         if abs(value) < 1e-6:
             break
-        s -= value / (1.0 + norm * cost * share * (1.0 - share))
-        if s <= low or s >= high:
-            s = 0.5 * (low + high)
+        s = min(max(s - value / (1.0 + rise * share * (1.0 - share)), low), high)
     return float64(cost / (1.0 + np.exp(-s)))
 
 
