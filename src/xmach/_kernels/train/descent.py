@@ -173,12 +173,14 @@ def logistic_pass(
             sign = 1.0 if (mask >> np.uint64(lane)) & np.uint64(1) else -1.0
             old = sign * float64(dual[lane])
             new = logistic_dual(old, sign * float64(margins[lane]), float64(norms[i]), float64(costs[i]))
-            step = np.float32(sign * (new - old))
-            if abs(step) <= smallest:
+            rounded = np.float32(sign * new)  # at most C: adding a rounded step could pass it by the last bit
+            step = rounded - dual[lane]
+            if abs(step) > smallest:
+                dual[lane] = rounded
+                count += 1
+            else:
                 step = np.float32(0.0)
             steps[lane] = step
-            dual[lane] += step
-            count += step != np.float32(0.0)
         if count:
             moved += count
             add_lanes(weights, indices, values, indptr[i], indptr[i + 1], steps)
