@@ -8,15 +8,15 @@ import torch
 
 from benchmarks import limits
 from benchmarks.contest import figures
-from benchmarks.micro import batch, dense, losses, parse, scan, scores, sparse, text
+from benchmarks.micro import batch, dense, descent, losses, parse, scan, scores, sparse, text
 from benchmarks.micro.entry import Entry, Result, contest
 from benchmarks.places import OUT, table, write_results
 from benchmarks.plots import Panel, bars
 
 ROUNDS = 7
 PARTS: tuple[Callable[[], Iterator[Entry]], ...] = (
-    batch.entries, sparse.entries, dense.entries, losses.entries, scan.entries, scores.entries, parse.entries,
-    text.entries,
+    batch.entries, sparse.entries, dense.entries, losses.entries, descent.entries, scan.entries, scores.entries,
+    parse.entries, text.entries,
 )  # fmt: skip
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from benchmarks.contest import Times, alternate, figures
-from benchmarks.micro.walks import LLVM, Entry, entries
+from benchmarks.micro import lanes, walks
+from benchmarks.micro.walks import LLVM, Entry
 from benchmarks.places import table, write_results
 
 ROUNDS = 25
@@ -13,7 +16,7 @@ NAMES = ["function", "shape", "ms with LLVM", "instead", "ms", "ratio", "of mini
 def main() -> None:
     """Compare the bytes, measure the times, write the table."""
     results, rows = [], []
-    for entry in entries():
+    for entry in chain(walks.entries(), lanes.entries()):
         equal = _same_bytes(entry)
         times = alternate(entry.contestants, ROUNDS, least=0.02)
         results.append({"walk": entry.walk, "shape": entry.shape, "equal": equal, "times": times.to_dict()})

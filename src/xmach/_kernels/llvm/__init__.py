@@ -8,7 +8,8 @@ Why each function is kept:
 - `adam_lines` gains from both: the prefetch in sparse layers, the skipped comparisons in short dense rows.
 - `top_lines` finds the maximum in vectors; LLVM does not vectorise a plain maximum of floats.
 - `power_lines` computes exp in vectors and sums in the same pass; Numba's exp is scalar.
-- `dot_lanes` and `add_lanes` keep 64 sums in registers along a sparse row; a plain loop stores them after every entry.
+- `dot_lanes` keeps 64 sums in registers along a sparse row; a plain loop stores and loads them at every entry.
+- `add_lanes` keeps 64 steps in registers; a plain loop loads them at every entry, and checks that no arrays overlap.
 - `prefetch` loads a posting list before the pruned search reads it; Numba has no such function.
 
 This package is the only place that imports llvmlite, `numba.core` or `numba.extending`. These interfaces change without
