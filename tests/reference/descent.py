@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -58,12 +59,12 @@ def logistic_dual_slow(alpha: float, margin: float, norm: float, cost: float) ->
     return float(brentq(derivative, low, high, xtol=1e-15 * cost, rtol=1e-14, maxiter=2000))
 
 
-def squared_hinge_pass_slow(*arguments: AnyArray) -> int:
+def squared_hinge_pass_slow(*arguments: Any) -> int:
     """The twin of `squared_hinge_pass`."""
     return _pass_slow(squared_hinge_dual_slow, *arguments)
 
 
-def logistic_pass_slow(*arguments: AnyArray) -> int:
+def logistic_pass_slow(*arguments: Any) -> int:
     """The twin of `logistic_pass`."""
     return _pass_slow(logistic_dual_slow, *arguments)
 
