@@ -11,6 +11,7 @@ from tests.reference.weight_lists import damaged_feature_slow, lanes_slow, margi
 from xmach._kernels.train.bucket_weights import quantise
 from xmach._kernels.train.weight_lists import WeightLists, damaged_feature, dense_margins, sparse_margins
 from xmach.data.arrays import as_sparse_rows
+from xmach.errors import InputError
 from xmach.models.linear import weights_of_lanes
 from xmach.types import FloatArray
 
@@ -93,6 +94,13 @@ def test_lanes_are_their_twin(seed: int, n_rows: int, n_lanes: int, threshold: f
             assert part.values[which].tolist() == list(expected.values())
         assert (part.first, len(part.starts), part.starts[-1]) == (11, n_lanes + 1, len(part.values))
         assert part.biases.tolist() == biases[:n_lanes].tolist()
+
+
+def test_lanes_that_are_not_there_are_rejected() -> None:
+    weights, biases = np.zeros((3, 64), np.float32), np.zeros(64, np.float32)
+    for n_lanes, features in ((65, None), (64, np.arange(4, dtype=np.int32))):
+        with pytest.raises(InputError, match=rf"weights \(3, 64\) and biases \(64,\) are not those of {n_lanes} lanes"):
+            weights_of_lanes(0, weights, biases, n_lanes, features, 0.1)
 
 
 SIZES = st.sampled_from([1.0, 1e-3, 1e10, 1e-37, 1e-44, 1e38])

@@ -64,6 +64,8 @@ def weights_of_lanes(
 
     Row i belongs to the feature features[i], in any order; if `features` is None, to feature i.
     """
+    if n_lanes > min(weights.shape[1], len(biases)) or (features is not None and len(features) != len(weights)):
+        raise InputError(f"weights {weights.shape} and biases {biases.shape} are not those of {n_lanes} lanes")
     if features is None:
         features = np.arange(len(weights), dtype=np.int32)
         order = np.arange(len(weights), dtype=np.int64)

@@ -9,7 +9,8 @@ Why each function is kept:
 - `top_lines` finds the maximum in vectors; LLVM does not vectorise a plain maximum of floats.
 - `power_lines` computes exp in vectors and sums in the same pass; Numba's exp is scalar.
 - `dot_lanes` and `add_lanes` keep 64 sums in registers along a sparse row; a plain loop stores them after every entry.
-- `prefetch` loads a posting list before the pruned search reads it; Numba has no such function.
+- `prefetch` loads a posting list before the pruned search reads it, and trained weights before they are pruned; Numba
+  has no such function.
 
 This package is the only place that imports llvmlite, `numba.core` or `numba.extending`. These interfaces change without
 notice, so `pyproject.toml` limits numba to the versions that passed `tests/_kernels`.
