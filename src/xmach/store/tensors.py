@@ -19,7 +19,7 @@ from xmach.models.pages import Region
 from xmach.types import AnyArray
 
 _DTYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64, "I32": np.int32}
-_DTYPES |= {"U8": np.uint8, "U16": np.uint16, "U32": np.uint32}
+_DTYPES |= {"I8": np.int8, "U8": np.uint8, "U16": np.uint16, "U32": np.uint32}
 _KEY = "xmach"  # one metadata key: with more, safetensors writes them in no fixed order
 
 
