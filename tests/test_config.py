@@ -30,7 +30,8 @@ ESTIMATOR_ONLY = {"features", "validation", "n_jobs"}  # parameters of `MACHClas
 BAD: dict[str, Any] = {
     "n_buckets": 1, "n_repetitions": 0, "bucketing": "other", "scaling": "other", "estimator": "other", "seed": -1,
     "hidden": "x", "loss": "other", "epochs": 0, "batch_size": 0, "learning_rate": 0.0, "weight_decay": -1.0,
-    "dropout": 1.0, "skip_below": 1.0,
+    "dropout": 1.0, "skip_below": 1.0, "learner": "other", "linear_loss": "other", "cost": 0, "passes": "few",
+    "prune_below": -0.1, "store_bits": 7,
 }  # fmt: skip
 
 
@@ -129,7 +130,7 @@ def test_a_configuration_survives_json() -> None:
 
 @pytest.mark.parametrize("learner", ["other", None, 5, LogisticRegression])
 def test_a_learner_is_the_network_or_a_classifier(learner: Any) -> None:
-    with pytest.raises(ParameterError, match=r"learner must be 'network' or a scikit-learn classifier \(an object"):
+    with pytest.raises(ParameterError, match=r"must be 'network', 'linear' or a scikit-learn classifier \(an object"):
         MachConfig(learner=learner)
 
 

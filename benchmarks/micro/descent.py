@@ -10,9 +10,9 @@ from tests.reference.descent import squared_hinge_pass_slow
 from benchmarks.micro.entry import OURS, Entry
 from benchmarks.micro.rows import zipf_rows
 from xmach._kernels._compile import kernel
-from xmach._kernels.llvm import LANES
 from xmach._kernels.train.descent import squared_hinge_pass, squared_norms
 from xmach._kernels.train.rows import unit_rows
+from xmach.block_sizes import LANES
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray, SparseRows
 
 N_ROWS, N_FEATURES, EACH, COST = 1000, 20_000, 60, 1.0

@@ -10,8 +10,8 @@ from benchmarks.micro.descent import Descent
 from benchmarks.micro.plain_loops import fused
 from benchmarks.micro.rows import zipf_rows
 from benchmarks.micro.walks import LLVM, PLAIN, Arrays, Entry, with_walks
-from xmach._kernels.llvm import LANES
 from xmach._kernels.train.descent import squared_hinge_pass
+from xmach.block_sizes import LANES
 from xmach.types import FloatArray, Int32Array
 
 MEMORY, CACHE = (16_384, 2**18, 60), (1000, 2000, 60)  # rows, features, features a row

@@ -1,5 +1,7 @@
 """How much is held in memory at a time. The code that works in blocks and the memory planner both read it here."""
 
+LANES = 64  # linear buckets that are trained in step: their weights lie side by side
+PART_GROUPS = 4  # groups of so many buckets that are one part of a repetition
 VALIDATION_ROWS = 1024  # validation rows in one forward pass
 SCALING_ROWS = 65_536  # rows read at a time while a scaler is fitted, so that a memory map is never read whole
 COUNTED_LABELS = 1 << 22  # label occurrences counted at a time: counting copies them

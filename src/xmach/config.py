@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
@@ -17,15 +18,19 @@ from xmach.parameters import MOST_REPETITIONS, real, whole
 
 AUTO = "auto"
 RANDOM = "random"  # buckets from hashes alone
-NETWORK = "network"  # the built-in learner
+NETWORK, LINEAR = "network", "linear"  # the built-in learners
+LEARNERS = (NETWORK, LINEAR)
 BUCKETINGS = (RANDOM, "mixed", "clustered")
 ESTIMATORS = ("mean", "min", "median", "log")
 LOSSES = ("softmax", "bce")
+SQUARED_HINGE, LOGISTIC = "squared_hinge", "logistic"
+LINEAR_LOSSES = (SQUARED_HINGE, LOGISTIC)
+STORE_BITS = (8, 32)
 SCALINGS = ("none", "tfidf", "l2")
 EXECUTORS = (AUTO, "local", "pool")
 
 Check: TypeAlias = Callable[[str, Any], Any]  # (name to show in an error, value) -> the value as a plain Python value
-Settings = TypeVar("Settings", bound="NetworkSettings")
+Settings = TypeVar("Settings", bound="OptionGroup")
 
 
 @dataclass(frozen=True)
@@ -80,16 +85,75 @@ def layer_widths(name: str, value: Any) -> tuple[int, ...]:
 
 
 def _learner(name: str, value: Any) -> Any:
-    if value != NETWORK if isinstance(value, str) else isinstance(value, type) or not hasattr(value, "fit"):
+    if value not in LEARNERS if isinstance(value, str) else isinstance(value, type) or not hasattr(value, "fit"):
+        known = ", ".join(map(repr, LEARNERS))
         raise ParameterError(
-            f"{name} must be {NETWORK!r} or a scikit-learn classifier (an object, not its class) with predict_proba "
-            f"or decision_function; got {value!r}"
+            f"{name} must be {known} or a scikit-learn classifier (an object, not its class) with predict_proba or "
+            f"decision_function; got {value!r}"
         )
     return value
 
 
+def _auto_or(check: Check) -> Check:
+    """A check that also takes "auto"; the command line gives numbers as text."""
+
+    def checked(name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            if value == AUTO:
+                return value
+            value = _number(value)
+        try:
+            return check(name, value)
+        except ParameterError as error:
+            raise ParameterError(f"{error}, or {AUTO!r}") from None
+
+    return checked
+
+
+def _number(text: str) -> Any:
+    """The number that a text is; the text itself if it is not one."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
+def _bits(name: str, value: Any) -> int:
+    if isinstance(value, bool) or value not in STORE_BITS:
+        raise ParameterError(f"{name} must be one of {', '.join(map(str, STORE_BITS))}, got {value!r}")
+    return int(value)
+
+
 @dataclass(frozen=True, repr=False)
-class NetworkSettings:
+class OptionGroup:
+    """Options that belong together; a dataclass whose fields carry an `Option` each."""
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    def __repr__(self) -> str:
+        """The options that are not at their defaults."""
+        defaults = type(self)()
+        changed = [name for name in options(type(self)) if getattr(self, name) != getattr(defaults, name)]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in changed)})"
+
+    def _check(self) -> None:
+        """Make every value a plain Python one (a grid search gives NumPy's, a plan is JSON), or say what is wrong."""
+        for name, option in options(type(self)).items():
+            object.__setattr__(self, name, option.check(option.parameter or name, getattr(self, name)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as JSON values for plan.json."""
+        return {name: getattr(self, name) for name in options(type(self))}
+
+    @classmethod
+    def from_dict(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
+        """The inverse of `to_dict`."""
+        return cls(**values)
+
+
+@dataclass(frozen=True, repr=False)
+class NetworkSettings(OptionGroup):
     """How a network is shaped and trained."""
 
     hidden: tuple[int, ...] = _option(
@@ -122,34 +186,47 @@ class NetworkSettings:
         if self.loss == AUTO:
             object.__setattr__(self, "loss", LOSSES[0])
 
-    def __repr__(self) -> str:
-        """The options that are not at their defaults."""
-        defaults = type(self)()
-        changed = [name for name in options(type(self)) if getattr(self, name) != getattr(defaults, name)]
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in changed)})"
-
     def _check(self) -> None:
-        """Make every value a plain Python one (a grid search gives NumPy's, a plan is JSON), or say what is wrong."""
-        for name, option in options(type(self)).items():
-            object.__setattr__(self, name, option.check(option.parameter or name, getattr(self, name)))
+        super()._check()
         if self.skip_below and (self.loss == "bce" or not self.hidden):
             raise ParameterError("skip_below needs softmax and a hidden layer; leave it out, or change loss or hidden")
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON values for plan.json. An unused `skip_below` is left out, as in older plans."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)} | {"hidden": list(self.hidden)}
+        """The options as JSON values for plan.json. An unused `skip_below` is left out, as in older plans."""
+        values = super().to_dict() | {"hidden": list(self.hidden)}
         if not self.skip_below:
             del values["skip_below"]
         return values
 
-    @classmethod
-    def from_dict(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
-        """The inverse of `to_dict`."""
-        return cls(**values)
+
+@dataclass(frozen=True, repr=False)
+class LinearSettings(OptionGroup):
+    """How the sparse linear classifiers of the buckets are trained."""
+
+    linear_loss: str = _choice(
+        SQUARED_HINGE, "Loss of linear buckets; logistic gives calibrated probabilities, and takes longer.",
+        LINEAR_LOSSES, flag="--linear-loss",
+    )  # fmt: skip
+    cost: Any = _option(
+        AUTO, "C of linear buckets: the weight of a row's loss against the regularisation; auto: by validation.",
+        _auto_or(lambda name, value: real(name, value, 0.0, math.inf, with_low=False)), str, "--cost", None,
+    )  # fmt: skip
+    passes: Any = _option(
+        AUTO, "Passes over the rows for linear buckets; auto: by validation.",
+        _auto_or(lambda name, value: whole(name, value, 1)), str, "--passes", None,
+    )  # fmt: skip
+    prune_below: float = _real(
+        0.1, "Weights of linear buckets below this are dropped: a smaller model.", 0.0, math.inf, with_low=True,
+        flag="--prune-below",
+    )  # fmt: skip
+    store_bits: Any = _option(
+        AUTO, "Bits of a stored weight of linear buckets: 8 or 32; auto is 8.", _auto_or(_bits), str, "--store-bits",
+        None,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class MachConfig(NetworkSettings):
+class MachConfig(NetworkSettings, LinearSettings):
     """What to train: everything that decides which model comes out of given rows."""
 
     n_buckets: int = _whole(
@@ -171,9 +248,15 @@ class MachConfig(NetworkSettings):
         AUTO, "How to score a label from its buckets; auto: the best on validation rows, log without them.",
         (AUTO, *ESTIMATORS), flag="--estimator",
     )  # fmt: skip
-    learner: Any = _option(
-        NETWORK, '"network", or any scikit-learn classifier, cloned for each repetition.', _learner, str, None, None
-    )
+    learner: Any = field(
+        default=NETWORK,
+        metadata={
+            "option": Option(
+                "network, or linear: sparse linear classifiers, small and fast for sparse rows such as texts.",
+                _learner, str, LEARNERS, "--learner",
+            )
+        },
+    )  # fmt: skip
     seed: int = _whole(0, "Same seed, same bytes.", 0, 2**63 - 1, flag="--seed", parameter="random_state")
 
     def __post_init__(self) -> None:
@@ -184,8 +267,13 @@ class MachConfig(NetworkSettings):
         """The network's part, with `auto` resolved."""
         return NetworkSettings(**{name: getattr(self, name) for name in options(NetworkSettings)})
 
+    @property
+    def linear(self) -> LinearSettings:
+        """The part of linear buckets; `auto` is resolved when the rows are known."""
+        return LinearSettings(**{name: getattr(self, name) for name in options(LinearSettings)})
 
-def options(settings: type[NetworkSettings] = MachConfig) -> Mapping[str, Option]:
+
+def options(settings: type[OptionGroup] = MachConfig) -> Mapping[str, Option]:
     """The options by name: those of the class itself, then those that it inherits."""
     own = sorted(fields(settings), key=lambda each: each.name not in settings.__annotations__)
     return MappingProxyType({each.name: each.metadata["option"] for each in own})

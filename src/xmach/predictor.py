@@ -14,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from xmach.block_sizes import SKETCH_BYTES, SKETCH_ROWS
 from xmach.buckets import Buckets, Index
+from xmach.config import SQUARED_HINGE
 from xmach.data import LabelCounts
 from xmach.data.arrays import as_rows, as_sparse_rows, check_columns
 from xmach.data.labels.name_index import NameIndex
@@ -23,6 +24,7 @@ from xmach.decoding.candidates import is_per_row
 from xmach.decoding.explanation import Evidence, Rival, WordEffect, find_rivals, label_evidence, repetition_evidence
 from xmach.errors import InputError, NotEnoughMemory
 from xmach.features import Scaler, word_spans
+from xmach.models import LinearModel
 from xmach.models.network import ROWS_ALIKE
 from xmach.parameters import whole
 from xmach.planning import usable_cores
@@ -142,6 +144,11 @@ class Predictor:
         rows, k = self.rows(X), min(check_k(k), self.n_labels)
         if threads is not None:
             threads = whole("threads", threads, 1)
+        if probabilities and (estimator or self.estimator) == "mean" and not self.calibrated:
+            raise InputError(
+                "bucket scores of the squared hinge are not probabilities, so the unbiased estimate does not exist: "
+                "leave out probabilities=True, use another estimator, or train with linear_loss='logistic'"
+            )
         prepared = None
         if candidates is not None:
             prepared = self.decoder.prepare_candidates(self._candidate_ids(candidates), rows.shape[0])
@@ -160,6 +167,11 @@ class Predictor:
             )
             scores[start:stop], ids[start:stop] = best.scores, best.ids
         return TopK(self.names(ids), scores, ids)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether bucket probabilities estimate probabilities; those of the squared hinge only rank buckets."""
+        return not any(isinstance(model, LinearModel) and model.loss == SQUARED_HINGE for model in self.models)
 
     @property
     def candidates(self) -> int:
@@ -194,7 +206,8 @@ class Predictor:
             )
         result = np.empty((rows.shape[0], self.n_labels))
         for start, stop, sketch in self.sketches(rows):
-            scores = self.decoder.scores(sketch, probabilities=self.estimator == "mean").astype(np.float64)
+            unbiased = self.estimator == "mean" and self.calibrated
+            scores = self.decoder.scores(sketch, probabilities=unbiased).astype(np.float64)
             if self.estimator == "log":
                 scores = np.exp(scores - scores.max(axis=1, keepdims=True))
             result[start:stop] = np.maximum(scores, 0.0)

@@ -106,8 +106,8 @@ class Progress(NamedTuple):
 class Monitor(Protocol):
     """What a running repetition tells, and asks, whoever started it; picklable."""
 
-    def report(self, repetition: int, progress: Progress) -> None:
-        """Say how far a repetition is."""
+    def report(self, repetition: int, progress: Progress, part: int = 0) -> None:
+        """Say how far a repetition is, or one of its parts."""
 
     def should_stop(self) -> bool:
         """Whether to save and stop now."""
@@ -166,6 +166,12 @@ class Sink(Protocol):
 
     def save_progress(self, repetition: int, state: Mapping[str, AnyArray]) -> None:
         """Replace the checkpoint, atomically."""
+
+    def load_part(self, repetition: int, part: int) -> Mapping[str, AnyArray] | None:
+        """A finished part of a repetition, or None."""
+
+    def put_part(self, repetition: int, part: int, arrays: Mapping[str, AnyArray]) -> None:
+        """Store a finished part of a repetition, atomically."""
 
 
 def row_batches(n_rows: int, size: int) -> Iterator[tuple[int, int]]:

@@ -17,13 +17,13 @@ from tests.reference.descent import (
     squared_norms_slow,
 )
 
-from xmach._kernels.llvm import LANES
 from xmach._kernels.train.descent import (
     logistic_dual,
     logistic_pass,
     squared_hinge_pass,
     squared_norms,
 )
+from xmach.block_sizes import LANES
 
 TWINS = {squared_hinge_pass: squared_hinge_pass_slow, logistic_pass: logistic_pass_slow}
 each_pass = pytest.mark.parametrize("sweep", TWINS, ids=["squared hinge", "logistic"])

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from xmach._kernels.llvm import LANES
 from xmach._kernels.train.descent import logistic_pass, squared_hinge_pass, squared_norms
+from xmach.block_sizes import LANES
 
 N_ROWS, N_FEATURES, N_BUCKETS = 200, 50, 10
 PASSES = {"squared hinge": squared_hinge_pass, "logistic": logistic_pass}

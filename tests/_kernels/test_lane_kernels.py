@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numba import TypingError, njit
 
-from xmach._kernels.llvm import LANES, add_lanes, dot_lanes
+from xmach._kernels.llvm import add_lanes, dot_lanes
+from xmach.block_sizes import LANES
 
 
 @njit

@@ -61,7 +61,7 @@ class StopAt:
     asked: int = 0
     reports: list[tuple[int, Progress]] = field(default_factory=list)
 
-    def report(self, repetition: int, progress: Progress) -> None:
+    def report(self, repetition: int, progress: Progress, part: int = 0) -> None:
         self.reports.append((repetition, progress))
 
     def should_stop(self) -> bool:

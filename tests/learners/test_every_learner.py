@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
@@ -11,7 +12,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 from tests.checks.learners import LearnerChecks, loss
 
-from xmach.learners import Learner, NetworkLearner, NetworkSettings, SklearnLearner
+from xmach.learners import Learner, LinearLearner, LinearSettings, NetworkLearner, NetworkSettings, SklearnLearner
 from xmach.types import Loss
 
 __all__ = ["loss"]  # the battery's fixture
@@ -20,6 +21,25 @@ __all__ = ["loss"]  # the battery's fixture
 class TestNetwork(LearnerChecks):
     def learner(self, loss: Loss) -> Learner:
         return NetworkLearner(NetworkSettings(hidden=(16,), loss=loss, epochs=8, batch_size=16, learning_rate=0.03))
+
+
+class TestLinear(LearnerChecks):
+    calibrated = False  # the squared hinge only ranks buckets
+
+    @pytest.fixture
+    def loss(self) -> Loss:
+        """One against the rest: a bucket's probability does not depend on the others'."""
+        return "bce"
+
+    def learner(self, loss: Loss) -> Learner:
+        return LinearLearner(LinearSettings(cost=1.0, passes=200, prune_below=0.0))
+
+
+class TestLinearLogistic(TestLinear):
+    calibrated = True
+
+    def learner(self, loss: Loss) -> Learner:
+        return LinearLearner(LinearSettings(linear_loss="logistic", cost=10.0, passes=200, prune_below=0.0))
 
 
 class TestLogisticRegression(LearnerChecks):

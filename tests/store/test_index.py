@@ -33,7 +33,7 @@ ADVICE = r"build it anew \(xmach index\) or remove it"
 
 
 class Quiet:
-    def report(self, repetition: int, progress: Progress) -> None: ...
+    def report(self, repetition: int, progress: Progress, part: int = 0) -> None: ...
 
     def should_stop(self) -> bool:
         return False

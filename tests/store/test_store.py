@@ -43,7 +43,7 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 
 
 class Quiet:
-    def report(self, repetition: int, progress: Progress) -> None: ...
+    def report(self, repetition: int, progress: Progress, part: int = 0) -> None: ...
 
     def should_stop(self) -> bool:
         return False
@@ -237,8 +237,8 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
 
 def test_a_newer_format_is_refused(model: Path) -> None:
     plan = json.loads((model / "plan.json").read_text())
-    (model / "plan.json").write_text(json.dumps(plan | {"format": 5}))
-    with pytest.raises(ModelFormatUnsupported, match="format 5; this version of xmach reads formats 1, 2, 3, 4"):
+    (model / "plan.json").write_text(json.dumps(plan | {"format": 6}))
+    with pytest.raises(ModelFormatUnsupported, match="format 6; this version of xmach reads formats 1, 2, 3, 4, 5"):
         load(model)
 
 

@@ -27,7 +27,7 @@ class StopAfter:
     def __init__(self, questions: int) -> None:
         self.left = questions
 
-    def report(self, repetition: int, progress: Progress) -> None:
+    def report(self, repetition: int, progress: Progress, part: int = 0) -> None:
         assert 0 < progress.done <= progress.total
         assert np.isfinite(progress.loss)
 

@@ -21,7 +21,9 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
     store = ModelStore(model)
     plan, present, manifest = store.plan(), store.present(), store.manifest()
     hashes = plan.hashes
-    each = network_parameters(plan.n_features, plan.settings.hidden, plan.hashes.n_buckets)
+    network = plan.linear is None
+    each = network_parameters(plan.n_features, plan.settings.hidden, plan.hashes.n_buckets) if network else 0
+    kept = {} if network else {r: int(store.history(r)[-1]["weights"]) for r in present}
     size, tables = _bytes_beside(model, FOLDER)
     facts: dict[str, Any] = {
         "labels": plan.hashes.n_labels,
@@ -33,16 +35,19 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
         "text": plan.features is not None,
         "text_features": plan.features,
         "multilabel": plan.multilabel,
-        "network": plan.settings.to_dict(),
+        "learner": plan.learner,
+        **({"network": plan.settings.to_dict()} if plan.linear is None else {"linear": plan.linear.to_dict()}),
         "scaling": plan.scaling,
         "seed": plan.seed,
         "bucketing": plan.bucketing,
         "prime": hashes.prime,
         "estimator": None if manifest is None else manifest["estimator"],
-        "parameters": each * plan.hashes.n_repetitions,
+        "parameters": each * plan.hashes.n_repetitions
+        if network
+        else sum(kept.values()) + hashes.n_buckets * len(kept),
         "bytes": size,
         "index_bytes": tables or None,
-        "final_losses": {r: store.history(r)[-1]["loss"] for r in present},
+        **({"final_losses": {r: store.history(r)[-1]["loss"] for r in present}} if network else {"weights": kept}),
         "files": None if manifest is None else manifest["files"],
     }
     if as_json:
@@ -59,7 +64,12 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
     typer.echo(
         f"repetitions   {len(present)} of {plan.hashes.n_repetitions} there{'' if manifest else ', no manifest yet'}"
     )
-    typer.echo(f"network       {shape}, {plan.settings.loss}, {each:,} parameters a repetition")
+    if plan.linear is None:
+        typer.echo(f"network       {shape}, {plan.settings.loss}, {each:,} parameters a repetition")
+    else:
+        stored = f"{sum(kept.values()) // max(1, len(kept)):,} weights of {plan.linear.store_bits} bits a repetition"
+        settings = f"{plan.linear.linear_loss}, cost {plan.linear.cost:g}, {plan.linear.passes} passes"
+        typer.echo(f"linear        {shape}, {settings}, {stored}")
     typer.echo(f"input         {_text(plan.features)}scaling {plan.scaling}, seed {plan.seed}")
     typer.echo(f"estimator     {facts['estimator'] or 'not chosen yet'}")
     typer.echo(f"size          {human_bytes(size)}")

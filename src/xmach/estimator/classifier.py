@@ -87,6 +87,11 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         random_state: Any = DEFAULTS.seed,
         skip_below: float = DEFAULTS.skip_below,
         bucketing: str = DEFAULTS.bucketing,
+        linear_loss: str = DEFAULTS.linear_loss,
+        cost: float | str = DEFAULTS.cost,
+        passes: int | str = DEFAULTS.passes,
+        prune_below: float = DEFAULTS.prune_below,
+        store_bits: int | str = DEFAULTS.store_bits,
     ) -> None:
         self.n_buckets = n_buckets
         self.n_repetitions = n_repetitions
@@ -106,6 +111,11 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.random_state = random_state
         self.skip_below = skip_below
         self.bucketing = bucketing
+        self.linear_loss = linear_loss
+        self.cost = cost
+        self.passes = passes
+        self.prune_below = prune_below
+        self.store_bits = store_bits
 
     # --- training
 
@@ -225,7 +235,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         store, predictor = ModelStore(Path(folder)), load(folder, verify=verify)
         plan, text = store.plan(), predictor.text
-        known = vars(plan.settings) | {
+        known = vars(plan.settings) | vars(plan.linear or DEFAULTS.linear) | {
             "n_buckets": plan.hashes.n_buckets, "n_repetitions": plan.hashes.n_repetitions, "scaling": plan.scaling,
             "features": text, "estimator": predictor.estimator, "random_state": plan.seed, "learner": plan.learner,
             "bucketing": plan.bucketing,

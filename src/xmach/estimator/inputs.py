@@ -25,7 +25,8 @@ from xmach.planning import usable_cores
 from xmach.predictor import text_list
 from xmach.types import AnyArray, FloatArray, IntArray, Rows, TextRows, take_rows
 
-_KINDS = {int: "int", float: "float", str: "tuple of int"}
+_KINDS: dict[Any, str] = {int: "int", float: "float", str: "tuple of int"}
+_KINDS |= {"cost": '"auto" or float', "passes": '"auto" or int', "store_bits": '"auto", 8 or 32'}
 
 
 def config_of(parameters: dict[str, Any]) -> MachConfig:
@@ -41,11 +42,14 @@ def parameter_docs() -> str:
     entries = []
     for name, option in options().items():
         if name == "learner":
-            kind = '"network" or a scikit-learn classifier'
+            kind = '"network", "linear" or a scikit-learn classifier'
         elif name in ("seed", "patience"):  # random_state is described by hand, patience is not a parameter
             continue
         else:
-            kind = " or ".join(f'"{choice}"' for choice in option.choices) or _KINDS[option.type]
+            kind = (
+                " or ".join(f'"{choice}"' for choice in option.choices)
+                or _KINDS[name if name in _KINDS else option.type]
+            )
         text = fill(option.help, 112, initial_indent=" " * 8, subsequent_indent=" " * 8)
         entries.append(f"    {name} : {kind}\n{text}")
     return "\n".join(entries)

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xmach.config import NetworkSettings
+from xmach.config import LinearSettings, NetworkSettings
+from xmach.learners.linear import LinearLearner, prepare_rows
+from xmach.learners.linear_choice import choose_settings
 from xmach.learners.session import NetworkLearner
-from xmach.learners.task import LabelledRows, Learner, Outcome, Task
+from xmach.learners.task import LabelledRows, Learner, Outcome, PartLearner, Task
 
 if TYPE_CHECKING:
     from xmach.learners.sklearn_ import SklearnLearner
 
-__all__ = ["LabelledRows", "Learner", "NetworkLearner", "NetworkSettings", "Outcome", "SklearnLearner", "Task"]
+__all__ = [
+    "LabelledRows",
+    "Learner",
+    "LinearLearner",
+    "LinearSettings",
+    "NetworkLearner",
+    "NetworkSettings",
+    "Outcome",
+    "PartLearner",
+    "SklearnLearner",
+    "Task",
+    "choose_settings",
+    "prepare_rows",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from xmach._kernels.train.rows import gather_rows
 from xmach.buckets import Buckets
 from xmach.features import Scaler
 from xmach.learners.buffers import FeatureLists
+from xmach.models.linear import BucketWeights
 from xmach.types import (
     AnyArray,
     BucketModel,
@@ -100,3 +101,17 @@ class Learner(Protocol):
 
     def train(self, task: Task) -> Outcome | None:
         """Train to the end; if the monitor asks to stop, save the state and return None."""
+
+
+@runtime_checkable
+class PartLearner(Learner, Protocol):
+    """A learner that can train the buckets of a repetition in parts that do not depend on each other."""
+
+    def parts(self, n_buckets: int) -> Sequence[range]:
+        """The ranges of buckets that are trained apart."""
+
+    def train_part(self, task: Task, buckets: range) -> BucketWeights | None:
+        """Train a range of buckets; None if the monitor asks to stop."""
+
+    def join(self, parts: Sequence[BucketWeights], n_features: int, n_buckets: int) -> Outcome:
+        """The model of all parts of a repetition."""

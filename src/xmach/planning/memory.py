@@ -15,6 +15,8 @@ from xmach.block_sizes import (
     COUNTED_LABELS,
     COUNTED_TOKENS,
     HASHED_LABELS,
+    LANES,
+    PART_GROUPS,
     SCALING_ROWS,
     SCANNED_LABELS,
     SKETCH_BYTES,
@@ -151,14 +153,15 @@ def training_memory(
     table = (2 if shape.n_buckets <= 2**16 else 4) * shape.n_labels if shape.n_tables else 0
     parent += data.vocabulary_bytes + shape.n_tables * table
     mapped = data.mapped_bytes(shape.n_features)
+    linear = shape.weights is not None
     return TrainingMemory(
         workers=workers,
         parent=parent,
         worker=WORKER_BYTES + table if pool else 0,
-        data=mapped,
-        state=ADAM_COPIES * shape.repetition_bytes,
-        step=_step_bytes(shape, data, batch),
-        best=shape.repetition_bytes if data.n_validation else 0,
+        data=mapped + (8 * data.values(data.n_rows) + 8 * data.n_rows if linear else 0),  # rows scaled once
+        state=_descent_bytes(shape, data) if linear else ADAM_COPIES * shape.repetition_bytes,
+        step=0 if linear else _step_bytes(shape, data, batch),
+        best=shape.repetition_bytes if data.n_validation and not linear else 0,
         held=models_held * shape.repetition_bytes,
         preparing=max(learning, parent + mapped + _preparing_bytes(shape, data)),
         settling=_settling_bytes(shape, data) if data.n_validation else 0,
@@ -223,6 +226,12 @@ def _scratch_bytes(shape: Shape) -> int:
     sums = 2 << min(22, max(6, (shape.n_labels - 1).bit_length()))
     longest = 2 * shape.n_labels // shape.n_buckets  # twice the mean list
     return sums + 8 * shape.n_repetitions * shape.n_buckets + 8 * longest + 9 * 2**14  # and labels at hand
+
+
+def _descent_bytes(shape: Shape, data: DataSize) -> int:
+    """What 64 buckets in training take: their weights, and a row's dual variables, norm, cost, mask and place."""
+    part = 8 * PART_GROUPS * ceil((shape.weights or 0) * LANES / shape.n_buckets)  # finished groups of the part
+    return FLOAT_BYTES * LANES * (shape.n_features + data.n_rows) + 24 * data.n_rows + part
 
 
 def _step_bytes(shape: Shape, data: DataSize, batch: int) -> int:

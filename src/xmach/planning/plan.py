@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from xmach.buckets import Buckets, LearnedBuckets, UniversalHashes
-from xmach.config import NETWORK, RANDOM, NetworkSettings
+from xmach.config import NETWORK, RANDOM, LinearSettings, NetworkSettings
 from xmach.types import AnyArray
 
 
@@ -28,6 +28,7 @@ class Plan:
     validation: str = ""  # fingerprint of the validation rows
     learner: str = NETWORK  # or the kind of a wrapped classifier
     bucketing: str = RANDOM  # or `mixed`, `clustered`: some repetitions' buckets are tables
+    linear: LinearSettings | None = None  # of the learner "linear", which has no use for `settings`
 
     def __repr__(self) -> str:
         sizes = f"{self.hashes.n_labels:,} labels, {self.hashes.n_repetitions} repetitions"
@@ -45,7 +46,7 @@ class Plan:
             "multilabel": self.multilabel,
             "mean_labels": self.mean_labels,
             "learner": self.learner,
-            "network": self.settings.to_dict(),
+            **({"network": self.settings.to_dict()} if self.linear is None else {"linear": self.linear.to_dict()}),
             "scaling": self.scaling,
             "features": self.features,
             "columns": self.columns,
@@ -61,7 +62,7 @@ class Plan:
         return cls(
             hashes=UniversalHashes.from_dict(values["hashes"]),
             n_features=int(values["n_features"]),
-            settings=NetworkSettings.from_dict(values["network"]),
+            settings=NetworkSettings() if "linear" in values else NetworkSettings.from_dict(values["network"]),
             scaling=str(values["scaling"]),
             multilabel=bool(values["multilabel"]),
             mean_labels=float(values["mean_labels"]),
@@ -72,6 +73,7 @@ class Plan:
             validation=str(values["validation"]),
             learner=str(values["learner"]),
             bucketing=str(values.get("bucketing", RANDOM)),
+            linear=LinearSettings.from_dict(values["linear"]) if "linear" in values else None,
         )
 
     def with_tables(self, tables: Mapping[int, AnyArray], digests: Mapping[int, str]) -> Plan:
@@ -104,5 +106,5 @@ def _told(mine: dict[str, Any], theirs: dict[str, Any], of: str = "") -> list[st
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     """One level of names; the drawn hashes are left out, as they follow from the rest."""
-    flat = {name: value for name, value in values.items() if name not in ("network", "hashes")}
-    return {"bucketing": RANDOM, **flat, **values["network"]}
+    flat = {name: value for name, value in values.items() if name not in ("network", "linear", "hashes")}
+    return {"bucketing": RANDOM, **flat, **values.get("network", {}), **values.get("linear", {})}

@@ -11,6 +11,7 @@ import numpy as np
 from xmach.parameters import MOST_REPETITIONS, whole
 
 FLOAT_BYTES = 4  # weights, activations and gradients are float32
+ENTRY_BYTES = 2.1  # a stored weight of a linear bucket: 8 bits, and 8 to tell its bucket, with some fillers
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Shape:
     n_buckets: int
     n_repetitions: int
     n_tables: int = 0  # repetitions whose buckets are tables, made of the rows
+    weights: int | None = None  # stored weights of a repetition, if it has sparse linear buckets
 
     def __post_init__(self) -> None:
         widths = _widths(self.n_features, self.hidden, self.n_buckets)  # Python ints, whose products cannot overflow
@@ -45,11 +47,15 @@ class Shape:
     @property
     def parameters(self) -> int:
         """Of one repetition."""
+        if self.weights is not None:
+            return self.weights + self.n_buckets
         return network_parameters(self.n_features, self.hidden, self.n_buckets)
 
     @property
     def repetition_bytes(self) -> int:
         """One repetition's parameters."""
+        if self.weights is not None:
+            return round(ENTRY_BYTES * self.weights) + 4 * (self.n_features + 1) + 8 * self.n_buckets
         return FLOAT_BYTES * self.parameters
 
     @property

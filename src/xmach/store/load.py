@@ -56,7 +56,7 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
         mean_labels=plan.mean_labels,
         feature_names=_feature_names(plan.columns),
         index=None if missing else open_index(store.folder, plan.hashes),
-        pages=FirstLayers(first_layers),
+        pages=FirstLayers([layer for layer in first_layers if layer is not None]),
     )
 
 

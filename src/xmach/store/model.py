@@ -12,11 +12,11 @@ from typing import Any
 
 from xmach.buckets import LearnedBuckets
 from xmach.data import LabelCounts
-from xmach.errors import ModelCorrupt, NotStorable, PlanMismatch
+from xmach.errors import InputError, ModelCorrupt, NotStorable, PlanMismatch
 from xmach.features import Scaler
 from xmach.features.featurizers import is_plain
 from xmach.files import atomic_folder, is_temporary, remove_abandoned, sha256_of, write_json
-from xmach.models import NetworkModel
+from xmach.models import LinearModel, NetworkModel
 from xmach.models.pages import Region
 from xmach.planning import Plan
 from xmach.store.folder import (
@@ -112,27 +112,46 @@ class ModelStore(ModelFolder):
 
     def put(self, repetition: int, model: BucketModel, history: list[dict[str, float]]) -> None:
         """Store a finished repetition and remove its checkpoint."""
-        if not isinstance(model, NetworkModel):
+        if not isinstance(model, NetworkModel | LinearModel):
             raise NotStorable(f"a bucket model of the kind {model.kind!r} is no plain arrays: it cannot be saved")
         about = {"format": self.format_number, "kind": model.kind, "loss": model.loss, "history": history}
+        if isinstance(model, LinearModel):
+            about["normalised"] = model.normalised
         if not self.has(repetition):
             write_tensors(self.path(repetition), model.arrays(), about | self._identity(repetition))
-        self._progress_path(repetition).unlink(missing_ok=True)
+        self._remove_progress(repetition)
 
-    def model(self, repetition: int, verify: bool = True) -> NetworkModel:
+    def model(self, repetition: int, verify: bool = True) -> NetworkModel | LinearModel:
         """A stored bucket model, memory-mapped."""
         return self.mapped_model(repetition, verify)[0]
 
-    def mapped_model(self, repetition: int, verify: bool = True) -> tuple[NetworkModel, Region]:
-        """A stored bucket model, memory-mapped, and where in its file the first layer lies."""
+    def mapped_model(self, repetition: int, verify: bool = True) -> tuple[NetworkModel | LinearModel, Region | None]:
+        """A stored bucket model, memory-mapped, and where in its file the first layer of a network lies."""
         arrays, about, regions = map_tensors(self.path(repetition), verify)
         self._check_identity(self.path(repetition), repetition, about)
-        model = NetworkModel.from_arrays(arrays, about["loss"])
         plan = self.bare_plan()
+        if plan.linear is not None:
+            return self._linear_model(plan, repetition, arrays, about), None
+        model = NetworkModel.from_arrays(arrays, about["loss"])
         expected = (plan.n_features, *plan.settings.hidden, plan.hashes.n_buckets)
         if tuple(w.shape for w in model.weights) != tuple(pairwise(expected)):
             raise ModelCorrupt(f"{self.path(repetition)}: the layers are not those of the plan, {expected}")
         return model, regions["weights.0"]
+
+    def _linear_model(
+        self, plan: Plan, repetition: int, arrays: Mapping[str, AnyArray], about: dict[str, Any]
+    ) -> LinearModel:
+        path = self.path(repetition)
+        try:
+            model = LinearModel.from_arrays(arrays, about["loss"], about["normalised"])
+        except (KeyError, InputError) as error:
+            raise ModelCorrupt(
+                f"{path}: these are not linear buckets ({error}); copy it again or train it anew"
+            ) from None
+        expected = plan.n_features, plan.hashes.n_buckets
+        if (model.n_features, model.n_buckets) != expected:
+            raise ModelCorrupt(f"{path}: the features and buckets are not those of the plan, {expected}")
+        return model
 
     def history(self, repetition: int) -> list[dict[str, float]]:
         """The losses of each epoch of a stored repetition."""
@@ -160,12 +179,38 @@ class ModelStore(ModelFolder):
             about = {"format": self.format_number} | self._identity(repetition)
             write_tensors(self._progress_path(repetition), state, about)
             if self.has(repetition):  # finished while this was written
-                self._progress_path(repetition).unlink(missing_ok=True)
+                self._remove_progress(repetition)
+
+    def load_part(self, repetition: int, part: int) -> Mapping[str, AnyArray] | None:
+        """A finished part of a repetition; None where there is none."""
+        path = self._part_path(repetition, part)
+        if not path.exists():
+            return None
+        arrays, about = read_tensors(path, verify=True)
+        self._check_identity(path, repetition, about)
+        return arrays
+
+    def put_part(self, repetition: int, part: int, arrays: Mapping[str, AnyArray]) -> None:
+        """Store a finished part of a repetition; not of one that another process has finished meanwhile."""
+        if not self.has(repetition):
+            about = {"format": self.format_number, "part": part} | self._identity(repetition)
+            write_tensors(self._part_path(repetition, part), arrays, about)
+            if self.has(repetition):  # finished while this was written
+                self._remove_progress(repetition)
+
+    def _part_path(self, repetition: int, part: int) -> Path:
+        return self.folder / "progress" / f"repetition-{repetition:03d}-part-{part:04d}.safetensors"
+
+    def _remove_progress(self, repetition: int) -> None:
+        """Remove the checkpoint and the parts of a finished repetition."""
+        self._progress_path(repetition).unlink(missing_ok=True)
+        for path in (self.folder / "progress").glob(f"repetition-{repetition:03d}-part-*.safetensors"):
+            path.unlink(missing_ok=True)
 
     def clean(self) -> None:
         """Remove checkpoints and leftovers of a model that is complete."""
         for r in self.present():
-            self._progress_path(r).unlink(missing_ok=True)
+            self._remove_progress(r)
         remove_abandoned(self.folder, deep=True)
         with suppress(OSError):  # not there, or another job is still writing into it
             (self.folder / "progress").rmdir()
@@ -264,6 +309,8 @@ def _digests_of(plan: Plan) -> dict[int, str]:
 
 def _format_number(plan: Plan, label_counts: LabelCounts) -> int:
     """The least that knows what will be in the folder, so that older versions read all that they can."""
+    if plan.linear is not None:
+        return 5
     if isinstance(plan.hashes, LearnedBuckets):
         return 4
     if not is_plain(plan.features):

@@ -18,17 +18,18 @@ from xmach.buckets import clustered_repetitions
 from xmach.config import AUTO, EXECUTORS, RANDOM, MachConfig
 from xmach.data import Dataset
 from xmach.data.labels.mapped_names import MappedNames
+from xmach.data.npy import save_array
 from xmach.errors import Interrupted, NotStorable, ParameterError
 from xmach.evaluation import settle
 from xmach.executors import Executor, executor_named
 from xmach.features import fit_scaler
 from xmach.files import scratch_folder
-from xmach.learners import Outcome
+from xmach.learners import LinearLearner, Outcome, prepare_rows
 from xmach.parameters import whole
 from xmach.planning import Plan, usable_cores
 from xmach.predictor import Predictor
 from xmach.store import ModelStore, load
-from xmach.training.job import Job, is_network, plan_training
+from xmach.training.job import Job, is_built_in, plan_training
 from xmach.training.memory import check_budget, workers_within
 from xmach.training.run import ProgressHandler, StageProgress, train, watched
 from xmach.types import TextRows
@@ -96,7 +97,7 @@ def fit(
     check_budget(memory, config, data=data)
     store = None if folder is None else ModelStore(Path(folder))
     job = _plan(data, config, store, validation, text, multilabel, on_progress)
-    if store is not None and not is_network(job.plan):
+    if store is not None and not is_built_in(job.plan):
         raise NotStorable(
             f"a model of {job.plan.learner} cannot be stored: train without a folder, and pickle the result"
         )
@@ -109,7 +110,7 @@ def fit(
     outcomes: dict[int, Outcome] = {}
     if missing:
         try:
-            with _shared_rows(job, runner) as shared, watched(job, missing, store, on_progress) as board:
+            with _prepared_rows(job, runner) as shared, watched(job, missing, store, on_progress) as board:
                 outcomes = train(shared, missing, runner, board, store)
         except Interrupted:
             raise Interrupted(_how_to_resume(store, missing)) from None
@@ -223,15 +224,32 @@ def _predictor(job: Job, outcomes: dict[int, Outcome], text: TextRows | None) ->
 
 
 @contextmanager
-def _shared_rows(job: Job, executor: Executor) -> Iterator[Job]:
-    """The job with its rows in files if worker processes are to share one copy of them."""
-    if executor.workers == 1 or job.data.folder is not None:
+def _prepared_rows(job: Job, executor: Executor) -> Iterator[Job]:
+    """The job with its rows as its learner wants them, in files if worker processes are to share one copy of them.
+
+    Linear buckets visit every row many times, so rows are scaled once.
+    """
+    share = executor.workers > 1
+    learner = job.learner
+    if not isinstance(learner, LinearLearner) and (not share or job.data.folder is not None):
         yield job
         return
     with scratch_folder() as folder:
-        data = job.data.save(folder / "data")
-        validation = None if job.validation is None else job.validation.save(folder / "validation")
-        yield replace(job, data=data, validation=validation)
+        if isinstance(learner, LinearLearner):
+            rows, features = prepare_rows(job.data.features, job.scaler)
+            # it is never compared with another: no time is spent on a fingerprint
+            data = Dataset(
+                rows, job.data.labels, weights=job.data.weights, stored_fingerprint="", columns=job.data.columns
+            )
+            if share:
+                save_array(folder / "features.npy", features)
+            learner = replace(learner, features=folder / "features.npy" if share else features)
+            job = replace(job, data=data, validation=None, learner=learner)  # validation rows chose the settings
+        if share:
+            job = replace(job, data=job.data.save(folder / "data"))
+        if share and job.validation is not None:
+            job = replace(job, validation=job.validation.save(folder / "validation"))
+        yield job
 
 
 def _warn(data: Dataset, config: MachConfig) -> None:

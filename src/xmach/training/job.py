@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from xmach.buckets import UniversalHashes, clustered_repetitions
-from xmach.config import NETWORK, MachConfig
+from xmach.config import AUTO, LEARNERS, LINEAR, LOGISTIC, NETWORK, STORE_BITS, LinearSettings, MachConfig
 from xmach.data import Dataset
 from xmach.data.read.rows import row_offsets, row_order
 from xmach.errors import InputError
 from xmach.features import Scaler
-from xmach.learners import Learner, NetworkLearner
+from xmach.learners import LabelledRows, Learner, LinearLearner, NetworkLearner, choose_settings
 from xmach.planning import Plan, available_bytes, check_memory, clustering_bytes
-from xmach.training.bucketing import make_buckets
+from xmach.training.bucketing import make_buckets, mean_one
 from xmach.types import Int32Array, OnProgress, SparseRows, TextRows
 
 
@@ -51,7 +52,6 @@ def plan_training(
     _check_rows(data)
     hashes = UniversalHashes.draw(data.n_labels, config.n_buckets, config.n_repetitions, config.seed)
     validation = None if validation is None else _aligned(validation, data)
-    learner = _learner(config)
     plan = Plan(
         hashes=hashes,
         n_features=data.n_features,
@@ -64,9 +64,11 @@ def plan_training(
         columns=None if data.columns is None else data.columns.to_dict(),
         data=data.fingerprint if fingerprints else "",
         validation=validation.fingerprint if fingerprints and validation is not None else "",
-        learner=learner.kind,
+        learner=_kind(config),
         bucketing=config.bucketing,
     )
+    if config.learner == LINEAR:
+        plan = replace(plan, linear=_linear_settings(config, plan, begun, data, validation, scaler))
     if clustered_repetitions(config.bucketing, config.n_repetitions):
         if begun is not None and not plan.differences(begun):
             plan = begun
@@ -75,21 +77,59 @@ def plan_training(
             check_memory(needed, "clustering similar labels into buckets", "use random buckets", available_bytes())
             buckets = make_buckets(hashes, config.bucketing, data, scaler, config.seed, on_progress)
             plan = replace(plan, hashes=buckets)
-    return Job(plan, learner, data, validation, scaler)
+    return Job(plan, _learner(config, plan), data, validation, scaler)
 
 
-def _learner(config: MachConfig) -> Learner:
-    """The network, or a scikit-learn classifier in its wrapping."""
-    if isinstance(config.learner, str):
+def _learner(config: MachConfig, plan: Plan) -> Learner:
+    """The network, linear buckets, or a scikit-learn classifier in its wrapping."""
+    if plan.linear is not None:
+        normalised = plan.linear.linear_loss == LOGISTIC and not plan.multilabel
+        return LinearLearner(plan.linear, normalised)
+    if config.learner == NETWORK:
         return NetworkLearner(config.network)
     from xmach.learners import SklearnLearner  # imports scikit-learn
 
     return SklearnLearner(config.learner, config.network.loss)
 
 
-def is_network(plan: Plan) -> bool:
-    """Whether the built-in network learns: nothing is known of the memory and the checkpoints of other learners."""
-    return plan.learner == NETWORK
+def _kind(config: MachConfig) -> str:
+    """The name of the learner in plan.json."""
+    if isinstance(config.learner, str):
+        return config.learner
+    from xmach.learners import SklearnLearner
+
+    return SklearnLearner(config.learner, config.network.loss).kind
+
+
+def _linear_settings(
+    config: MachConfig, plan: Plan, begun: Plan | None, data: Dataset, validation: Dataset | None, scaler: Scaler
+) -> LinearSettings:
+    """The settings of linear buckets with everything decided, as in the plan of the run being resumed if there is one.
+
+    Buckets of the first repetition decide, as hashed: tables of clusters are not made yet.
+    """
+    settings = config.linear
+    if settings.store_bits == AUTO:
+        settings = replace(settings, store_bits=STORE_BITS[0])
+    if begun is not None and begun.linear is not None:
+        chosen = {name: getattr(begun.linear, name) for name in ("cost", "passes") if getattr(settings, name) == AUTO}
+        resumed = replace(settings, **chosen)
+        if not replace(plan, linear=resumed).differences(begun):
+            return resumed
+
+    def labelled(rows: Dataset) -> LabelledRows:
+        weights = None if rows.weights is None else mean_one(rows.weights, rows.n_rows)
+        return LabelledRows(rows.features, rows.labels, weights, scaler, plan.hashes, 0)
+
+    with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):  # as repetitions are trained
+        return choose_settings(
+            settings, labelled(data), None if validation is None else labelled(validation), config.seed
+        )
+
+
+def is_built_in(plan: Plan) -> bool:
+    """Whether a learner of our own learns: nothing is known of the memory of others, and they cannot be stored."""
+    return plan.learner in LEARNERS
 
 
 def _check_rows(data: Dataset) -> None:

@@ -1,4 +1,4 @@
-"""`train_repetition`: the whole training of one of the R classifiers, a pure function of its spec."""
+"""`train_repetition`: the training of one of the R classifiers, or of a part of it; a pure function of its spec."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from threadpoolctl import threadpool_limits
 
 from xmach.data import Dataset
 from xmach.features import Scaler
-from xmach.learners import LabelledRows, Learner, Outcome, Task
+from xmach.learners import LabelledRows, Learner, Outcome, PartLearner, Task
+from xmach.models.linear import BucketWeights
 from xmach.planning import Plan
 from xmach.training.bucketing import mean_one
-from xmach.training.job import is_network
+from xmach.training.job import is_built_in
 from xmach.types import AnyArray, Monitor, Sink
 
 
@@ -30,6 +31,7 @@ class RepetitionSpec:
     scaler: Scaler
     monitor: Monitor
     sink: Sink | None  # None: the model comes back in the result
+    part: int | None = None  # of the learner's parts; None: the whole repetition
 
 
 class Trained(NamedTuple):
@@ -38,6 +40,7 @@ class Trained(NamedTuple):
     repetition: int
     finished: bool  # False: it was told to stop, and has saved where it was
     outcome: Outcome | None  # the model, where no sink took it
+    weights: BucketWeights | None = None  # of a part, where no sink took them
 
 
 def train_repetition(spec: RepetitionSpec) -> Trained:
@@ -49,12 +52,14 @@ def train_repetition(spec: RepetitionSpec) -> Trained:
     r, sink = spec.repetition, spec.sink
     if sink is not None and sink.has(r):
         return Trained(r, True, None)
+    if sink is not None and spec.part is not None and sink.load_part(r, spec.part) is not None:
+        return Trained(r, True, None)
     if spec.monitor.should_stop():
         return Trained(r, False, None)
 
     def labelled(data: Dataset) -> LabelledRows:
         weights = data.weights
-        if weights is not None and is_network(spec.plan):
+        if weights is not None and is_built_in(spec.plan):
             weights = mean_one(weights, data.n_rows)
         return LabelledRows(data.features, data.labels, weights, spec.scaler, spec.plan.hashes, r)
 
@@ -70,12 +75,26 @@ def train_repetition(spec: RepetitionSpec) -> Trained:
         save_progress=lambda state: _save(sink, r, state),
     )
     with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused as a whole
+        if spec.part is not None:
+            return _train_part(spec, task, spec.part)
         outcome = spec.learner.train(task)
     if outcome is None:
         return Trained(r, False, None)
     if sink is None:
         return Trained(r, True, outcome)
     sink.put(r, outcome.model, outcome.history)
+    return Trained(r, True, None)
+
+
+def _train_part(spec: RepetitionSpec, task: Task, part: int) -> Trained:
+    learner, r = spec.learner, spec.repetition
+    assert isinstance(learner, PartLearner)
+    weights = learner.train_part(task, learner.parts(task.n_buckets)[part])
+    if weights is None:
+        return Trained(r, False, None)
+    if spec.sink is None:
+        return Trained(r, True, None, weights)
+    spec.sink.put_part(r, part, weights.arrays())
     return Trained(r, True, None)
 
 

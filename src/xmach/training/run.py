@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from logging import getLogger
+from math import ceil, isnan
 from types import FrameType
 from typing import NamedTuple, TypeAlias
 
+from xmach.block_sizes import LANES
 from xmach.errors import Interrupted, WorkerDied
 from xmach.executors import Board, Executor
-from xmach.learners import Outcome
-from xmach.training.job import Job, is_network
+from xmach.learners import Outcome, PartLearner
+from xmach.models.linear import BucketWeights
+from xmach.training.job import Job, is_built_in
 from xmach.training.memory import check_training_memory
 from xmach.training.repetition import RepetitionSpec, train_repetition
 from xmach.types import Monitor, Sink
@@ -42,21 +46,51 @@ def train(
 
     Raises `Interrupted` if the monitor stopped the work before its end.
     """
-    if is_network(job.plan):  # the memory of a wrapped classifier is unknown
+    if is_built_in(job.plan):  # the memory of a wrapped classifier is unknown
         check_training_memory(job, min(executor.workers, max(1, len(repetitions))), 0 if sink else len(repetitions))
     specs = [
-        RepetitionSpec(r, job.plan.of_repetition(r), job.learner, job.data, job.validation, job.scaler, monitor, sink)
+        RepetitionSpec(r, plan, job.learner, job.data, job.validation, job.scaler, monitor, sink, part)
         for r in repetitions
+        for plan in (job.plan.of_repetition(r),)
+        for part in range(parts_of(job)) or (None,)
     ]
     outcomes: dict[int, Outcome] = {}
-    unfinished = 0
+    weights: dict[int, list[BucketWeights]] = {r: [] for r in repetitions}
+    finished = Counter[int]()
     for result in executor.run(train_repetition, specs):
-        unfinished += not result.finished
+        finished[result.repetition] += result.finished
         if result.outcome is not None:
             outcomes[result.repetition] = result.outcome
-    if unfinished:
-        raise Interrupted(f"stopped with {unfinished} of {len(specs)} repetitions unfinished")
+        if result.weights is not None:
+            weights[result.repetition].append(result.weights)
+        if parts_of(job) and finished[result.repetition] == parts_of(job):
+            _join(job, result.repetition, weights.pop(result.repetition), sink, outcomes)
+    if finished.total() < len(specs):
+        unfinished = sum(finished[r] < max(1, parts_of(job)) for r in repetitions)
+        raise Interrupted(f"stopped with {unfinished} of {len(repetitions)} repetitions unfinished")
     return outcomes
+
+
+def parts_of(job: Job) -> int:
+    """The parts that each repetition is trained in; 0 if the learner trains it as a whole."""
+    learner = job.learner
+    return len(learner.parts(job.plan.hashes.n_buckets)) if isinstance(learner, PartLearner) else 0
+
+
+def _join(
+    job: Job, repetition: int, weights: list[BucketWeights], sink: Sink | None, outcomes: dict[int, Outcome]
+) -> None:
+    """Make the model of a repetition whose parts are all there."""
+    learner, n_buckets = job.learner, job.plan.hashes.n_buckets
+    assert isinstance(learner, PartLearner)
+    if sink is None:
+        outcomes[repetition] = learner.join(weights, job.plan.n_features, n_buckets)
+    elif not sink.has(repetition):
+        for part, buckets in enumerate(learner.parts(n_buckets)):
+            arrays = sink.load_part(repetition, part)
+            assert arrays is not None  # it was finished
+            weights.append(BucketWeights.from_arrays(buckets.start, arrays))
+        sink.put(repetition, *learner.join(weights, job.plan.n_features, n_buckets))
 
 
 @contextmanager
@@ -67,7 +101,7 @@ def watched(
 
     With a sink, SIGINT and SIGTERM make each repetition save a checkpoint, and `train` raises `Interrupted`.
     """
-    board = Board.for_repetitions(list(repetitions))
+    board = Board.for_repetitions(list(repetitions), max(1, parts_of(job)))
     try:
         with _stop_on_signals(board if sink is not None else None), _watch(board, job, on_progress):
             yield board
@@ -77,6 +111,14 @@ def watched(
         raise Interrupted("stopped") from None  # a signal to the whole group ended a worker before it could save
     finally:
         board.close()
+
+
+def rows_to_visit(job: Job) -> int:
+    """The rows that the training of a repetition visits, each as often as it does."""
+    linear = job.plan.linear
+    if linear is None:
+        return job.plan.settings.epochs * job.data.n_rows
+    return int(linear.passes) * ceil(job.plan.hashes.n_buckets / LANES) * job.data.n_rows
 
 
 @contextmanager
@@ -113,14 +155,14 @@ def _watch(board: Board, job: Job, on_progress: ProgressHandler | None) -> Itera
         yield
         return
     over, raised = threading.Event(), []
-    rows_each = job.plan.settings.epochs * job.data.n_rows
+    rows_each = rows_to_visit(job)
 
     def watch() -> None:
         finished = False
         while not finished:
             finished = over.wait(_POLL_SECONDS)  # and one last report
             running = list(board.progress().values())
-            losses = [progress.loss for progress in running if 0 < progress.done < rows_each]
+            losses = [each.loss for each in running if 0 < each.done < rows_each and not isnan(each.loss)]
             loss = sum(losses) / len(losses) if losses else None
             done = sum(progress.done for progress in running)
             try:

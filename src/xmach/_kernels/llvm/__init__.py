@@ -20,14 +20,13 @@ notice, so `pyproject.toml` limits numba to the versions that passed `tests/_ker
 function stays if it gains at least 5 % on a shape bound by memory or on one that fits in the caches.
 """
 
-from xmach._kernels.llvm.lanes import LANES, add_lanes, dot_lanes
+from xmach._kernels.llvm.lanes import add_lanes, dot_lanes
 from xmach._kernels.llvm.prefetching import prefetch
 from xmach._kernels.llvm.rows import adam_lines, add_four_lines, add_lines
 from xmach._kernels.llvm.softmax import power_lines, top_lines
 from xmach._kernels.llvm.walk import LINE
 
 __all__ = [
-    "LANES",
     "LINE",
     "adam_lines",
     "add_four_lines",

@@ -9,9 +9,9 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from xmach.block_sizes import LANES
 from xmach.types import FloatArray, Int32Array
 
-LANES = 64  # weight vectors side by side
 _WIDTH = 16  # floats in a cache line; LLVM splits the vector on processors with shorter ones
 _VECTOR = ir.VectorType(ir.FloatType(), _WIDTH)
 _INT, _LONG = ir.IntType(32), ir.IntType(64)

@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from xmach._kernels._compile import float64, kernel
-from xmach._kernels.llvm import LANES, add_lanes, dot_lanes
+from xmach._kernels.llvm import add_lanes, dot_lanes
+from xmach.block_sizes import LANES
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
 _NEWTON_STEPS = 50  # at most; two or three are usual, about log(norm C) more if the dual was 0 or C
