@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from benchmarks.tagging.tagger import Settings
-from xmach.config import MachConfig
+from xmach.config import LINEAR, MachConfig
 from xmach.data import Dataset
 from xmach.data.arrays import as_rows, as_sparse_rows
 from xmach.store import load
@@ -29,8 +29,11 @@ class Mach:
     def warm_up(self) -> None:
         """Let the kernels be compiled or read: train on a few rows, and predict them."""
         config = self._config
-        toy = {"n_buckets": 4, "n_repetitions": 2, "epochs": 1, "hidden": [4 for _ in config.hidden]}
-        toy |= {"loss": config.loss, "bucketing": config.bucketing}
+        toy = {"n_buckets": 4, "n_repetitions": 2, "bucketing": config.bucketing}
+        if config.learner == LINEAR:
+            toy |= {"learner": LINEAR, "linear_loss": config.linear_loss}
+        else:
+            toy |= {"epochs": 1, "hidden": [4 for _ in config.hidden], "loss": config.loss}
         rows = csr_matrix(np.eye(_TOY_ROWS, dtype=np.float32))
         with tempfile.TemporaryDirectory() as place:
             mach = Mach(toy, Path(place) / "model")
