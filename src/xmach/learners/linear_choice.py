@@ -74,7 +74,7 @@ class _Probe:
             return None
         trained = _taken(rows, np.sort(order[:MOST_ROWS]))
         held_out = _taken(asked, np.sort(which))
-        prepared, _ = prepare_rows(_stacked(trained.features, held_out.features), rows.scaler)
+        prepared = prepare_rows(_stacked(trained.features, held_out.features), rows.scaler).rows
         n_rows = trained.n_rows
         truth = [_buckets_of(held_out, first) for first in range(0, min(PROBED_BUCKETS, rows.hashes.n_buckets), LANES)]
         return cls(trained, prepared.slice(0, n_rows), prepared.slice(n_rows, prepared.n_rows), truth, seed)

@@ -236,14 +236,14 @@ def _prepared_rows(job: Job, executor: Executor) -> Iterator[Job]:
         return
     with scratch_folder() as folder:
         if isinstance(learner, LinearLearner):
-            rows, features = prepare_rows(job.data.features, job.scaler)
+            rows, features, scale = prepare_rows(job.data.features, job.scaler)
             # it is never compared with another: no time is spent on a fingerprint
             data = Dataset(
                 rows, job.data.labels, weights=job.data.weights, stored_fingerprint="", columns=job.data.columns
             )
             if share:
                 save_array(folder / "features.npy", features)
-            learner = replace(learner, features=folder / "features.npy" if share else features)
+            learner = replace(learner, features=folder / "features.npy" if share else features, scale=scale)
             job = replace(job, data=data, validation=None, learner=learner)  # validation rows chose the settings
         if share:
             job = replace(job, data=job.data.save(folder / "data"))
