@@ -13,7 +13,7 @@ from types import FrameType
 from typing import NamedTuple, TypeAlias
 
 from xmach.block_sizes import LANES
-from xmach.errors import Interrupted, WorkerDied
+from xmach.errors import Interrupted, ModelIncomplete, WorkerDied
 from xmach.executors import Board, Executor
 from xmach.learners import Outcome, PartLearner
 from xmach.models.linear import BucketWeights
@@ -88,7 +88,10 @@ def _join(
     elif not sink.has(repetition):
         for part, buckets in enumerate(learner.parts(n_buckets)):
             arrays = sink.load_part(repetition, part)
-            assert arrays is not None  # it was finished
+            if arrays is None and sink.has(repetition):
+                return  # another process has joined them in the meantime
+            if arrays is None:
+                raise ModelIncomplete(f"part {part} of repetition {repetition} is gone; run the same command again")
             weights.append(BucketWeights.from_arrays(buckets.start, arrays))
         sink.put(repetition, *learner.join(weights, job.plan.n_features, n_buckets))
 
