@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,6 +59,10 @@ class LinearLearner:
         """The ranges of buckets that are trained apart."""
         return [range(start, min(start + PART, n_buckets)) for start in range(0, n_buckets, PART)]
 
+    def rows_to_visit(self, buckets: range, n_rows: int) -> int:
+        """The rows that the training of a range of buckets visits, each as often as it does."""
+        return int(self.settings.passes) * ceil(len(buckets) / LANES) * n_rows
+
     def train(self, task: Task) -> Outcome | None:
         """Train all buckets; None if the monitor asks to stop. Nothing is saved on the way."""
         parts = []
@@ -72,10 +77,9 @@ class LinearLearner:
         """Train a range of buckets, 64 at a time; None if the monitor asks to stop."""
         rows, features, scale = self._prepared(task.rows)
         descent = Descent(rows, task.rows, self.settings, task.seed)
-        groups = range(buckets.start, buckets.stop, LANES)
-        total = len(groups) * descent.passes * rows.n_rows
+        total = self.rows_to_visit(buckets, rows.n_rows)
         trained, done = [], 0
-        for first in groups:
+        for first in range(buckets.start, buckets.stop, LANES):
             for _ in descent.run(first):
                 if task.monitor.should_stop():
                     return None

@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from logging import getLogger
-from math import ceil, isnan
+from math import isnan
 from types import FrameType
 from typing import NamedTuple, TypeAlias
 
-from xmach.block_sizes import LANES
 from xmach.errors import Interrupted, ModelIncomplete, WorkerDied
 from xmach.executors import Board, Executor
 from xmach.learners import Outcome, PartLearner
@@ -118,10 +117,10 @@ def watched(
 
 def rows_to_visit(job: Job) -> int:
     """The rows that the training of a repetition visits, each as often as it does."""
-    linear = job.plan.linear
-    if linear is None:
-        return job.plan.settings.epochs * job.data.n_rows
-    return int(linear.passes) * ceil(job.plan.hashes.n_buckets / LANES) * job.data.n_rows
+    learner, n_rows = job.learner, job.data.n_rows
+    if isinstance(learner, PartLearner):
+        return sum(learner.rows_to_visit(buckets, n_rows) for buckets in learner.parts(job.plan.hashes.n_buckets))
+    return job.plan.settings.epochs * n_rows
 
 
 @contextmanager
