@@ -39,7 +39,7 @@ def test_columns_are_the_features_that_occur_by_frequency(sparse: bool) -> None:
 def test_the_median_norm_of_rows_becomes_about_1(factor: float, scale: float) -> None:
     """Of the rows that are not empty it is 10 times the factor."""
     prepared = prepare_rows((ROWS * factor).astype(np.float32), Scaler("none", 4))
-    assert prepared.scale == min(scale, 2.0**100)
+    assert prepared.scale == scale
 
 
 @pytest.mark.parametrize("kind", ["l2", "tfidf"])

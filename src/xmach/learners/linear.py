@@ -227,4 +227,4 @@ def _power_of_two(norms: DoubleArray) -> float:
     norms = norms[norms > 0]
     if not len(norms):
         return 1.0
-    return float(2.0 ** np.clip(np.round(np.log2(np.median(norms))), -64, 100))
+    return float(2.0 ** np.clip(np.round(np.log2(np.median(norms))), -64, 126))
