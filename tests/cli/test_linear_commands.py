@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 from tests.command_server import CommandServer
 from tests.conftest import Run, checked, made_up
 
+from xmach.cli.progress import training_output
 from xmach.data import write_xmc
+from xmach.training import MachConfig, fit
 
 OPTIONS = ["--learner", "linear", "--buckets", 8, "--repetitions", 3, "--cost", "auto", "--passes", 4]
 OPTIONS += ["--prune-below", 0.2, "--store-bits", 8, "--executor", "local"]
@@ -151,3 +154,17 @@ def test_a_damaged_part_is_said_and_trained_again(xmach: Run, rows: Path, traine
     assert "repetition-002-part-0000.safetensors is damaged: this part is trained again" in said
     assert (model / "manifest.json").read_bytes() == (trained / "manifest.json").read_bytes()
     assert not (model / "progress").exists()
+
+
+def test_progress_is_shown_while_it_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("xmach.cli.progress._LINE_SECONDS", 0.0)
+    monkeypatch.setattr("xmach.training.run._POLL_SECONDS", 0.005)
+    config = MachConfig(learner="linear", n_buckets=300, n_repetitions=2, cost=1.0, passes=200)
+    with training_output() as on_progress:
+        fit(made_up(300, 40, 400), config, tmp_path / "model", executor="local", on_progress=on_progress)
+    shown = re.findall(r"^training: (\d+)%, [\d,]+ rows/s", capsys.readouterr().err, re.MULTILINE)
+    assert len(shown) > 2
+    assert [int(share) for share in shown] == sorted(int(share) for share in shown)
+    assert shown[-1] == "100"
