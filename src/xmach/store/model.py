@@ -266,6 +266,9 @@ class ModelStore(ModelFolder):
         absent = [name for name in ("plan", "estimator", "threshold", "metrics", "files") if name not in manifest]
         if absent:
             raise ModelCorrupt(f"{self.folder / MANIFEST}: the manifest is damaged (it lacks {', '.join(absent)})")
+        for name, entry in manifest["files"].items():
+            if set(entry) != {"bytes", "sha256"}:
+                raise ModelCorrupt(f"{self.folder / MANIFEST}: the manifest is damaged (in its entry of {name})")
         return manifest
 
     def verify(self, present: list[int]) -> None:
