@@ -8,6 +8,7 @@ tate and bibtex; the bucket's own loss would choose larger ones.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import log
 
 import numpy as np
 
@@ -47,7 +48,8 @@ def choose_settings(
             cost=cost if settings.cost == AUTO else settings.cost,
             passes=number if settings.passes == AUTO else settings.passes,
         )
-    best = int(scores[:, -1].argmax())
+    # of costs that do equally well the most usual one: a small one would leave weights that are pruned
+    best = max(range(len(costs)), key=lambda i: (scores[i, -1], -abs(log(costs[i]))))
     enough = int(np.argmax(scores[best] >= _ENOUGH * scores[best].max()))
     return replace(settings, cost=costs[best], passes=passes[enough])
 
