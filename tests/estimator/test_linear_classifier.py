@@ -141,6 +141,11 @@ def test_logistic_probabilities_of_several_labels_do_not() -> None:
     assert sketch.sum(axis=2).mean() == pytest.approx(1.8, abs=0.3)  # two labels a row, some of them in one bucket
 
 
+def test_which_bucket_probabilities_are_calibrated(fitted: MACHClassifier, logistic: MACHClassifier) -> None:
+    network = MACHClassifier(n_buckets=5, n_repetitions=1, hidden=(), epochs=1).fit(X, Y)
+    assert [model.predictor_.calibrated for model in (fitted, logistic, network)] == [False, True, True]
+
+
 def test_the_unbiased_estimate_needs_probabilities(fitted: MACHClassifier, logistic: MACHClassifier) -> None:
     with pytest.raises(InputError, match=r"leave out probabilities=True, .* or train with linear_loss='logistic'"):
         fitted.top_k(X, 3, probabilities=True, estimator="mean")

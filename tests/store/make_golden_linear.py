@@ -18,8 +18,9 @@ def make(folder: Path) -> None:
     texts = [f"{colour} {thing} {word}" for colour in COLOURS for thing in THINGS for word in ("cheap", "large", "new")]
     labels = [sorted(text.split()[:2]) for text in texts]
     model = MACHClassifier(
-        n_buckets=4, n_repetitions=3, learner="linear", bucketing="mixed", features=HashedText(n_features=256)
-    )
+        n_buckets=4, n_repetitions=3, learner="linear", cost=1.0, passes=5, bucketing="mixed",
+        features=HashedText(n_features=256),
+    )  # fmt: skip
     model.fit(texts, labels).save(folder / "model")
     best = load(folder / "model").top_k(ASKED, 3)
     answers = {"texts": ASKED, "labels": best.labels.tolist(), "scores": best.scores.tolist()}
