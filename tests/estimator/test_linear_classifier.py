@@ -25,7 +25,9 @@ SMALL: dict[str, Any] = {"learner": "linear", "n_buckets": 5, "n_repetitions": 4
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:600].astype(np.float32), Y[:600]
 
-REASON = "a weighted row is one dual variable of twice the cost, repeated rows are two in a shuffled order"
+# Weights count relative to each other (their mean becomes 1), so repeated rows have a larger total cost than weighted
+# ones; and they are two dual variables in a shuffled order. `TestWeights` has what does hold.
+REASON = "weights are relative, and repeated rows are several dual variables in a shuffled order"
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": REASON,
     "check_sample_weight_equivalence_on_sparse_data": REASON,
