@@ -95,7 +95,8 @@ def place(tmp_path: Path, states: Path, name: str, monkeypatch: pytest.MonkeyPat
     return place
 
 
-LONG = ["model", "new model", "training"]  # more than a hundred changes, much the same for each file
+# more than a hundred changes, much the same for each file
+LONG = ["model", "new model", "training", "training in parts"]
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,9 @@ ODD = {
 LONE = "green \ud800 tea \udfff"  # no UTF-8 file can have it, a list can
 
 
-def trained(features: HashedText | VocabularyText, folder: Path) -> Path:
+def trained(features: HashedText | VocabularyText, folder: Path, learner: str = "network") -> Path:
     texts = [f"{product} {i}" for product in PRODUCTS for i in range(8)]
-    clf = MACHClassifier(4, 8, hidden=(16,), epochs=20, learning_rate=0.02, features=features)
+    clf = MACHClassifier(4, 8, hidden=(16,), epochs=20, learning_rate=0.02, features=features, learner=learner)
     clf.fit(texts, [product for product in PRODUCTS for _ in range(8)]).save(folder)
     return folder
 
@@ -54,13 +54,14 @@ def vocabulary_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return trained(SMALL, tmp_path_factory.mktemp("odd") / "vocabulary")
 
 
-@pytest.fixture(scope="module", params=["hashed", "vocabulary"])
+@pytest.fixture(scope="module", params=["hashed", "vocabulary", "linear"])
 def predictor(
     request: pytest.FixtureRequest, vocabulary_model: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Predictor:
     if request.param == "vocabulary":
         return load(vocabulary_model)
-    return load(trained(HashedText(2000), tmp_path_factory.mktemp("odd") / "hashed"))
+    learner = "linear" if request.param == "linear" else "network"
+    return load(trained(HashedText(2000), tmp_path_factory.mktemp("odd") / request.param, learner))
 
 
 @pytest.mark.parametrize("name", [*ODD, "lone surrogates"])

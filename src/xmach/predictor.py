@@ -144,11 +144,7 @@ class Predictor:
         rows, k = self.rows(X), min(check_k(k), self.n_labels)
         if threads is not None:
             threads = whole("threads", threads, 1)
-        if probabilities and (estimator or self.estimator) == "mean" and not self.calibrated:
-            raise InputError(
-                "bucket scores of the squared hinge are not probabilities, so the unbiased estimate does not exist: "
-                "leave out probabilities=True, use another estimator, or train with linear_loss='logistic'"
-            )
+        self.check_estimate(estimator, probabilities)
         prepared = None
         if candidates is not None:
             prepared = self.decoder.prepare_candidates(self._candidate_ids(candidates), rows.shape[0])
@@ -167,6 +163,14 @@ class Predictor:
             )
             scores[start:stop], ids[start:stop] = best.scores, best.ids
         return TopK(self.names(ids), scores, ids)
+
+    def check_estimate(self, estimator: str | None, probabilities: bool) -> None:
+        """Raise `InputError` if the model cannot estimate probabilities with this estimator (None: its own)."""
+        if probabilities and (estimator or self.estimator) == "mean" and not self.calibrated:
+            raise InputError(
+                "bucket scores of the squared hinge are not probabilities, so the unbiased estimate does not exist: "
+                "leave out probabilities=True, use another estimator, or train with linear_loss='logistic'"
+            )
 
     @property
     def calibrated(self) -> bool:

@@ -104,6 +104,26 @@ def _train(folder: Path) -> None:
     store.finish("log", None, {})
 
 
+def _new_linear_model(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    model = MACHClassifier(n_buckets=2, n_repetitions=2, learner="linear", cost=1.0, passes=2)
+    _keep(folder, model.fit(sp.csr_matrix(rng.integers(0, 3, (40, 6))), rng.integers(0, 4, 40)))
+
+
+def _train_parts(folder: Path) -> None:
+    """As linear buckets are trained: each repetition in parts, which are removed when it is put."""
+    model, store = _fitted(folder, 0), ModelStore(folder / "model")
+    predictor: Any = model._fitted()
+    store.begin(model._plan, predictor.label_counts, predictor.label_names, predictor.scaler)
+    assert store.drop_damaged_parts([1, 1]) == []
+    for r, trained in enumerate(predictor.models):
+        for part in range(2):
+            if not store.has(r) and store.load_part(r, part) is None:
+                store.put_part(r, part, {"biases": np.zeros(1, np.float32)})
+        store.put(r, trained, [{"weights": 5.0}])
+    store.finish("log", None, {})
+
+
 # --- the rest
 
 
@@ -182,6 +202,7 @@ WRITES = {
     "model": Write(_a_model, lambda folder: _fitted(folder, 1).save(folder / "model", overwrite=True), _read_model),
     "new model": Write(_new_model, _save, _read_model),
     "training": Write(_new_model, _train, _read_model),
+    "training in parts": Write(_new_linear_model, _train_parts, _read_model),
     "cache": Write(_rows, lambda folder: read_dataset(folder / "rows.txt", cache=folder / "cache"), _read_cache),
     "damaged cache": Write(_a_damaged_cache, _merge, _read_damaged_cache),
     "index": Write(_a_model, _index, _read_index),

@@ -21,6 +21,7 @@ SETTINGS = ["--buckets", "50", "--repetitions", "4", "--hidden", "200", "--dropo
 
 
 LOCAL, POOL = ("--executor", "local"), ("--executor", "pool", "--workers", "2")
+LINEAR = ("--learner", "linear", "--buckets", "1000", "--cost", "1")  # four parts a repetition
 
 
 @pytest.fixture
@@ -75,8 +76,11 @@ def killed(file: Path, model: Path, times: int, options: tuple[str, ...], seed: 
     [
         pytest.param(3, (*LOCAL, "--epochs", "20"), id="local"),
         pytest.param(3, (*POOL, "--epochs", "20"), id="pool"),
+        pytest.param(2, (*POOL, *LINEAR, "--passes", "40"), id="linear, pool"),
         pytest.param(10, (*LOCAL, "--epochs", "100"), id="local, ten times", marks=pytest.mark.slow),
         pytest.param(10, (*POOL, "--epochs", "150"), id="pool, ten times", marks=pytest.mark.slow),
+        pytest.param(10, (*LOCAL, *LINEAR, "--passes", "500"), id="linear, local, ten times", marks=pytest.mark.slow),
+        pytest.param(10, (*POOL, *LINEAR, "--passes", "700"), id="linear, pool, ten times", marks=pytest.mark.slow),
     ],
 )
 def test_killed_and_resumed_is_the_same_bytes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import signal
@@ -96,6 +97,13 @@ def report(board: Board) -> bool:
     return board.should_stop()
 
 
+def report_parts(board: Board) -> bool:
+    board.report(3, Progress(4, 10, 0.25), part=1)
+    for part, loss in enumerate((0.9, 0.7, 0.5)):
+        board.report(5, Progress(20, 20, loss), part)
+    return board.should_stop()
+
+
 class TestBoard:
     def test_carries_progress_and_the_stop_sign_between_processes(self) -> None:
         board = Board.for_repetitions([3, 5])
@@ -106,6 +114,16 @@ class TestBoard:
             assert list(PoolExecutor(1).run(report, [board])) == [True]
         finally:
             board.close()
+
+    def test_adds_up_the_parts_of_a_repetition(self) -> None:
+        with closing(Board.for_repetitions([3, 5], parts=3)) as board:
+            assert list(PoolExecutor(1).run(report_parts, [board])) == [False]
+            assert board.progress() == {3: Progress(4, 10, 0.25), 5: Progress(60, 60, 0.5)}
+
+    def test_a_part_that_does_not_tell_its_loss(self) -> None:
+        with closing(Board.for_repetitions([0], parts=2)) as board:
+            board.report(0, Progress(4, 10, math.nan), 1)
+            assert math.isnan(board.progress()[0].loss)
 
     def test_pickles_as_its_path(self) -> None:
         board = Board.for_repetitions([0])

@@ -53,7 +53,8 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
     if as_json:
         typer.echo(json.dumps(facts))
         return
-    shape = "-".join(str(width) for width in (plan.n_features, *plan.settings.hidden, plan.hashes.n_buckets))
+    hidden = plan.settings.hidden if network else ()
+    shape = "-".join(str(width) for width in (plan.n_features, *hidden, plan.hashes.n_buckets))
     typer.echo(f"labels        {facts['labels']:,}{' (multilabel)' if plan.multilabel else ''}")
     learned = (
         f"; clusters of like labels in {len(hashes.tables)} repetitions" if isinstance(hashes, LearnedBuckets) else ""

@@ -8,6 +8,7 @@ tate and bibtex; the bucket's own loss would choose larger ones.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import log
 
 import numpy as np
 
@@ -47,7 +48,8 @@ def choose_settings(
             cost=cost if settings.cost == AUTO else settings.cost,
             passes=number if settings.passes == AUTO else settings.passes,
         )
-    best = int(scores[:, -1].argmax())
+    # of costs that do equally well the most usual one: a small one would leave weights that are pruned
+    best = max(range(len(costs)), key=lambda i: (scores[i, -1], -abs(log(costs[i]))))
     enough = int(np.argmax(scores[best] >= _ENOUGH * scores[best].max()))
     return replace(settings, cost=costs[best], passes=passes[enough])
 
@@ -74,7 +76,7 @@ class _Probe:
             return None
         trained = _taken(rows, np.sort(order[:MOST_ROWS]))
         held_out = _taken(asked, np.sort(which))
-        prepared, _ = prepare_rows(_stacked(trained.features, held_out.features), rows.scaler)
+        prepared = prepare_rows(_stacked(trained.features, held_out.features), rows.scaler).rows
         n_rows = trained.n_rows
         truth = [_buckets_of(held_out, first) for first in range(0, min(PROBED_BUCKETS, rows.hashes.n_buckets), LANES)]
         return cls(trained, prepared.slice(0, n_rows), prepared.slice(n_rows, prepared.n_rows), truth, seed)

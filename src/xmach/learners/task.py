@@ -110,6 +110,9 @@ class PartLearner(Learner, Protocol):
     def parts(self, n_buckets: int) -> Sequence[range]:
         """The ranges of buckets that are trained apart."""
 
+    def rows_to_visit(self, buckets: range, n_rows: int) -> int:
+        """The rows that the training of a range of buckets visits, each as often as it does."""
+
     def train_part(self, task: Task, buckets: range) -> BucketWeights | None:
         """Train a range of buckets; None if the monitor asks to stop."""
 

@@ -76,6 +76,8 @@ def answer(served: Served, requests: Sequence[PredictRequest | ExplainRequest]) 
 
 
 def _prepare(predictor: Predictor, place: int, request: PredictRequest) -> _Prepared:
+    """Check a request by itself: an error later would reach all requests that are answered with it."""
+    predictor.check_estimate(request.estimator, request.probabilities)
     inputs: Sequence[str | SparseRows] = request.texts or ()
     if request.rows is not None:
         inputs = [_row(i, row, predictor.n_features) for i, row in enumerate(request.rows)]

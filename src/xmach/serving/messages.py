@@ -153,6 +153,7 @@ class ModelCard(BaseModel):
     buckets: int
     repetitions: int
     features: int
+    learner: str
     hidden: list[int]
     loss: str
     estimator: str

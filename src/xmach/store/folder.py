@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from xmach.buckets import LearnedBuckets, digest_of
 from xmach.data import LabelCounts
 from xmach.data.labels.mapped_names import MappedNames
@@ -102,8 +104,11 @@ class ModelFolder:
 
     def scaler(self, verify: bool = True) -> Scaler:
         """The scaling of rows."""
-        plan = self.bare_plan()
-        idf = read_tensors(self.folder / IDF, verify)[0]["idf"] if plan.scaling == "tfidf" else None
+        plan, idf = self.bare_plan(), None
+        if plan.scaling == "tfidf":
+            idf = read_tensors(self.folder / IDF, verify)[0].get("idf")
+            if idf is None or idf.shape != (plan.n_features,) or not np.isfinite(idf).all():
+                raise ModelCorrupt(f"{self.folder / IDF}: these are not the idf of the plan's features")
         return Scaler(plan.scaling, plan.n_features, idf)  # type: ignore[arg-type]  # the scaler checks the kind
 
     def text(self, verify: bool = True) -> TextRows | None:

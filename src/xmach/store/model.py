@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -187,8 +188,27 @@ class ModelStore(ModelFolder):
         if not path.exists():
             return None
         arrays, about = read_tensors(path, verify=True)
-        self._check_identity(path, repetition, about)
+        self._check_identity(path, repetition, about, {"part": part})
         return arrays
+
+    def drop_damaged_parts(self, sizes: Sequence[int]) -> list[Path]:
+        """Remove finished parts that cannot be used, and return their paths. They can be trained again.
+
+        `sizes`: the buckets of each part; a part that has another number of them was made by another version of xmach.
+        Raises ModelCorrupt if a part belongs to another model: somebody has copied it here.
+        """
+        dropped = []
+        for path in sorted((self.folder / "progress").glob("repetition-*-part-*.safetensors")):
+            repetition, part = (int(number) for number in re.findall(r"\d+", path.name))
+            try:
+                arrays, about = read_tensors(path, verify=True)
+            except ModelCorrupt:
+                arrays, about = {}, self._identity(repetition) | {"part": part}
+            self._check_identity(path, repetition, about, {"part": part})
+            if part >= len(sizes) or "biases" not in arrays or len(arrays["biases"]) != sizes[part]:
+                path.unlink(missing_ok=True)
+                dropped.append(path)
+        return dropped
 
     def put_part(self, repetition: int, part: int, arrays: Mapping[str, AnyArray]) -> None:
         """Store a finished part of a repetition; not of one that another process has finished meanwhile."""
@@ -246,6 +266,9 @@ class ModelStore(ModelFolder):
         absent = [name for name in ("plan", "estimator", "threshold", "metrics", "files") if name not in manifest]
         if absent:
             raise ModelCorrupt(f"{self.folder / MANIFEST}: the manifest is damaged (it lacks {', '.join(absent)})")
+        for name, entry in manifest["files"].items():
+            if set(entry) != {"bytes", "sha256"}:
+                raise ModelCorrupt(f"{self.folder / MANIFEST}: the manifest is damaged (in its entry of {name})")
         return manifest
 
     def verify(self, present: list[int]) -> None:
@@ -276,8 +299,10 @@ class ModelStore(ModelFolder):
         """What ties a repetition's file to its place in this model."""
         return {"repetition": repetition, "plan": sha256_of(self.folder / PLAN)}
 
-    def _check_identity(self, path: Path, repetition: int, about: dict[str, Any]) -> None:
-        for name, expected in self._identity(repetition).items():
+    def _check_identity(
+        self, path: Path, repetition: int, about: dict[str, Any], also: Mapping[str, Any] | None = None
+    ) -> None:
+        for name, expected in (self._identity(repetition) | dict(also or {})).items():
             if about.get(name) != expected:
                 raise ModelCorrupt(f"{path}: this file belongs to another model (its {name} differs)")
 

@@ -24,7 +24,7 @@ from xmach.evaluation import settle
 from xmach.executors import Executor, executor_named
 from xmach.features import fit_scaler
 from xmach.files import scratch_folder
-from xmach.learners import LinearLearner, Outcome, prepare_rows
+from xmach.learners import LinearLearner, Outcome, PartLearner, prepare_rows
 from xmach.parameters import whole
 from xmach.planning import Plan, usable_cores
 from xmach.predictor import Predictor
@@ -93,7 +93,7 @@ def fit(
     memory = None if memory is None else whole("memory", memory, 1)
     wanted = _wanted(only, config.n_repetitions)
     workers = min(usable_cores() if workers is None else whole("workers", workers, 1), len(wanted))
-    _warn(data, config)
+    _warn(_doubts(data, config))
     check_budget(memory, config, data=data)
     store = None if folder is None else ModelStore(Path(folder))
     job = _plan(data, config, store, validation, text, multilabel, on_progress)
@@ -174,6 +174,9 @@ def _begin(store: ModelStore, job: Job, wanted: Sequence[int], text: TextRows | 
     data, hashes = job.data, job.plan.hashes
     store.begin(job.plan, data.label_counts(), data.label_names, job.scaler, text)
     store.check_present()
+    if isinstance(job.learner, PartLearner):
+        sizes = [len(buckets) for buckets in job.learner.parts(hashes.n_buckets)]
+        _warn([f"{path} is damaged: this part is trained again" for path in store.drop_damaged_parts(sizes)])
     missing = [r for r in wanted if not store.has(r)]
     _log.info(
         f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {hashes.n_buckets:,} buckets; "
@@ -236,14 +239,14 @@ def _prepared_rows(job: Job, executor: Executor) -> Iterator[Job]:
         return
     with scratch_folder() as folder:
         if isinstance(learner, LinearLearner):
-            rows, features = prepare_rows(job.data.features, job.scaler)
+            rows, features, scale = prepare_rows(job.data.features, job.scaler)
             # it is never compared with another: no time is spent on a fingerprint
             data = Dataset(
                 rows, job.data.labels, weights=job.data.weights, stored_fingerprint="", columns=job.data.columns
             )
             if share:
                 save_array(folder / "features.npy", features)
-            learner = replace(learner, features=folder / "features.npy" if share else features)
+            learner = replace(learner, features=folder / "features.npy" if share else features, scale=scale)
             job = replace(job, data=data, validation=None, learner=learner)  # validation rows chose the settings
         if share:
             job = replace(job, data=job.data.save(folder / "data"))
@@ -252,8 +255,8 @@ def _prepared_rows(job: Job, executor: Executor) -> Iterator[Job]:
         yield job
 
 
-def _warn(data: Dataset, config: MachConfig) -> None:
-    """Warn about settings that save or change nothing; the warning points at the caller's line outside xmach."""
+def _doubts(data: Dataset, config: MachConfig) -> list[str]:
+    """What to say about settings that save or change nothing."""
     messages = []
     if config.n_buckets > data.n_labels:
         messages.append(
@@ -261,6 +264,11 @@ def _warn(data: Dataset, config: MachConfig) -> None:
         )
     if config.bucketing != RANDOM and not clustered_repetitions(config.bucketing, config.n_repetitions):
         messages.append(f"with one repetition, bucketing={config.bucketing!r} is random buckets")
+    return messages
+
+
+def _warn(messages: Sequence[str]) -> None:
+    """Warn; the warnings point at the caller's line outside xmach."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xmach":
         level, frame = level + 1, frame.f_back

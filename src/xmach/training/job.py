@@ -112,10 +112,9 @@ def _linear_settings(
     if settings.store_bits == AUTO:
         settings = replace(settings, store_bits=STORE_BITS[0])
     if begun is not None and begun.linear is not None:
+        # if anything else differs, the store says what, and nothing needs to be chosen
         chosen = {name: getattr(begun.linear, name) for name in ("cost", "passes") if getattr(settings, name) == AUTO}
-        resumed = replace(settings, **chosen)
-        if not replace(plan, linear=resumed).differences(begun):
-            return resumed
+        return replace(settings, **chosen)
 
     def labelled(rows: Dataset) -> LabelledRows:
         weights = None if rows.weights is None else mean_one(rows.weights, rows.n_rows)

@@ -16,7 +16,7 @@ from xmach.models.linear import BucketWeights
 from xmach.planning import Plan
 from xmach.training.bucketing import mean_one
 from xmach.training.job import is_built_in
-from xmach.types import AnyArray, Monitor, Sink
+from xmach.types import AnyArray, Monitor, Progress, Sink
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ def train_repetition(spec: RepetitionSpec) -> Trained:
     if sink is not None and sink.has(r):
         return Trained(r, True, None)
     if sink is not None and spec.part is not None and sink.load_part(r, spec.part) is not None:
+        _report_found(spec, spec.part)
         return Trained(r, True, None)
     if spec.monitor.should_stop():
         return Trained(r, False, None)
@@ -96,6 +97,14 @@ def _train_part(spec: RepetitionSpec, task: Task, part: int) -> Trained:
         return Trained(r, True, None, weights)
     spec.sink.put_part(r, part, weights.arrays())
     return Trained(r, True, None)
+
+
+def _report_found(spec: RepetitionSpec, part: int) -> None:
+    """Count a part that an earlier run finished as done."""
+    assert isinstance(spec.learner, PartLearner)
+    buckets = spec.learner.parts(spec.plan.hashes.n_buckets)[part]
+    rows = spec.learner.rows_to_visit(buckets, spec.data.n_rows)
+    spec.monitor.report(spec.repetition, Progress(rows, rows, np.nan), part)
 
 
 def _save(sink: Sink | None, repetition: int, state: Mapping[str, AnyArray]) -> None:

@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from logging import getLogger
-from math import ceil, isnan
+from math import isnan
 from types import FrameType
 from typing import NamedTuple, TypeAlias
 
-from xmach.block_sizes import LANES
-from xmach.errors import Interrupted, WorkerDied
+from xmach.errors import Interrupted, ModelIncomplete, WorkerDied
 from xmach.executors import Board, Executor
 from xmach.learners import Outcome, PartLearner
 from xmach.models.linear import BucketWeights
@@ -88,7 +87,10 @@ def _join(
     elif not sink.has(repetition):
         for part, buckets in enumerate(learner.parts(n_buckets)):
             arrays = sink.load_part(repetition, part)
-            assert arrays is not None  # it was finished
+            if arrays is None and sink.has(repetition):
+                return  # another process has joined them in the meantime
+            if arrays is None:
+                raise ModelIncomplete(f"part {part} of repetition {repetition} is gone; run the same command again")
             weights.append(BucketWeights.from_arrays(buckets.start, arrays))
         sink.put(repetition, *learner.join(weights, job.plan.n_features, n_buckets))
 
@@ -115,10 +117,10 @@ def watched(
 
 def rows_to_visit(job: Job) -> int:
     """The rows that the training of a repetition visits, each as often as it does."""
-    linear = job.plan.linear
-    if linear is None:
-        return job.plan.settings.epochs * job.data.n_rows
-    return int(linear.passes) * ceil(job.plan.hashes.n_buckets / LANES) * job.data.n_rows
+    learner, n_rows = job.learner, job.data.n_rows
+    if isinstance(learner, PartLearner):
+        return sum(learner.rows_to_visit(buckets, n_rows) for buckets in learner.parts(job.plan.hashes.n_buckets))
+    return job.plan.settings.epochs * n_rows
 
 
 @contextmanager
