@@ -9,7 +9,8 @@ from math import floor, log10, sqrt
 from xmach.buckets import RANDOM, clustered_repetitions
 from xmach.errors import ParameterError
 from xmach.parameters import whole
-from xmach.planning.memory import UNKNOWN, DataSize, TrainingMemory, prediction_bytes, training_memory
+from xmach.planning.data_size import UNKNOWN, DataSize
+from xmach.planning.memory import TrainingMemory, prediction_bytes, training_memory
 from xmach.planning.sizes import Shape
 from xmach.planning.theory import repetitions_needed
 from xmach.planning.units import human_bytes
