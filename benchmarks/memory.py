@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from xmach.data import Dataset, write_xmc
 from xmach.learners.session import effective_batch_size
 from xmach.planning import DataSize, Shape, expected_weights, human_bytes, prediction_bytes, training_bytes
 from xmach.planning.linear_sizes import TYPICAL_COST
+from xmach.store import ModelStore
 from xmach.types import SparseRows
 
 
@@ -118,21 +119,33 @@ def warm_up(folder: Path) -> None:
 def train(case: Case, folder: Path) -> tuple[int, int]:
     """The planned and the measured bytes of a training run, with the file read for the first time."""
     batch = effective_batch_size(case.batch_size, case.data.n_rows)
-    planned = training_bytes(case.shape, case.data, batch, case.workers)
     with tempfile.TemporaryDirectory(dir=folder) as place:
         command, environment = _training(case, Path(place))
-        return planned, peak_bytes(command, environment)
+        measured = peak_bytes(command, environment)
+        return training_bytes(_trained(case.shape, place), case.data, batch, case.workers), measured
 
 
 def predict(case: Case, folder: Path) -> tuple[int, int]:
     """The same of a run that answers the rows that a model was trained on."""
-    planned = prediction_bytes(case.shape, case.data)
     with tempfile.TemporaryDirectory(dir=folder) as place:
         command, environment = _training(case, Path(place))
         peak_bytes(command, environment)
         answers = ["--out", str(Path(place) / "answers.jsonl")]
         command = [sys.executable, "-m", "xmach", "predict", f"{place}/model", f"{place}/rows.txt", *answers]
-        return planned, peak_bytes(command, environment)
+        measured = peak_bytes(command, environment)
+        return prediction_bytes(_trained(case.shape, place), case.data), measured
+
+
+def _trained(shape: Shape, place: str) -> Shape:
+    """The shape with the weights that linear buckets kept: how well those are estimated is measured elsewhere.
+
+    Labels of these rows are drawn at random, and nothing can be learned from them; real rows need fewer weights.
+    """
+    if shape.weights is None:
+        return shape
+    store = ModelStore(Path(place) / "model")
+    kept = [store.history(r)[-1]["weights"] for r in store.present()]
+    return replace(shape, weights=round(sum(kept) / len(kept)))
 
 
 def _training(case: Case, place: Path) -> tuple[list[str], dict[str, str]]:

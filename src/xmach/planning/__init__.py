@@ -2,6 +2,7 @@
 
 from xmach.planning.data_size import DataSize
 from xmach.planning.figures import Costs, Odds, costs, drawn_pairs, odds
+from xmach.planning.linear_proposal import pruned_one_vs_all
 from xmach.planning.linear_sizes import expected_weights, with_clusters
 from xmach.planning.machine import available_bytes, check_memory, usable_cores
 from xmach.planning.memory import (
@@ -61,6 +62,7 @@ __all__ = [
     "parse_bytes",
     "prediction_bytes",
     "propose",
+    "pruned_one_vs_all",
     "query_operations",
     "repetitions_needed",
     "signature_bytes",

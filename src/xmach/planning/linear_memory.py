@@ -8,7 +8,8 @@ from xmach.block_sizes import LANES, MOST_HELD_OUT, MOST_PROBED_ROWS, PART_GROUP
 from xmach.planning.data_size import DataSize
 from xmach.planning.sizes import FLOAT_BYTES, Shape
 
-BLOCK_VALUE_BYTES = 24  # a value of a block of rows that is being scaled
+KERNEL_BYTES = 10 * 2**20  # what the kernels of linear buckets add to a process, beyond those of networks: measured
+BLOCK_VALUE_BYTES = 20  # a value of a block of rows that is being scaled
 PROBE_VALUE_BYTES = 24  # of a sampled row: as it was, and scaled; while it is scaled, gathered with the held-out ones
 MARGIN_BYTES = 40  # of a held-out row and a probed bucket: margins of three numbers of passes, ranked
 

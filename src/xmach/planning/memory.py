@@ -25,6 +25,7 @@ from xmach.buckets import WIDTH
 from xmach.parameters import whole
 from xmach.planning.data_size import SOURCE_BYTES, UNKNOWN, DataSize
 from xmach.planning.linear_memory import (
+    KERNEL_BYTES,
     choosing_bytes,
     descent_bytes,
     joining_bytes,
@@ -100,6 +101,8 @@ def training_memory(
     batch = whole("batch_size", batch_size, 1)
     pool = workers > 1 if pool is None else pool
     parent = LIBRARY_BYTES + PARENT_BYTES + SOURCE_BYTES[data.source] + (POOL_BYTES if pool else 0)
+    kernels = 0 if shape.weights is None else KERNEL_BYTES
+    parent += kernels
     learning = parent + data.learning_bytes
     table = (2 if shape.n_buckets <= 2**16 else 4) * shape.n_labels if shape.n_tables else 0
     parent += data.vocabulary_bytes + shape.n_tables * table
@@ -109,7 +112,7 @@ def training_memory(
     return TrainingMemory(
         workers=workers,
         parent=parent,
-        worker=WORKER_BYTES + table if pool else 0,
+        worker=WORKER_BYTES + kernels + table if pool else 0,
         data=scaled_bytes(shape, data) if linear else mapped,
         state=descent_bytes(shape, data) if linear else ADAM_COPIES * shape.repetition_bytes,
         step=0 if linear else _step_bytes(shape, data, batch),

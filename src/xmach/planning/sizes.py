@@ -95,10 +95,13 @@ def one_vs_all_parameters(n_features: int, hidden: Sequence[int], n_labels: int)
 def query_operations(shape: Shape, nonzeros: int | None = None) -> int:
     """Multiplications and additions of one answer: R B d + K R (the paper's count), a network's layers instead of B d.
 
-    With `nonzeros` the first layer reads only so many values of a sparse row.
+    With `nonzeros` the first layer reads only so many values of a sparse row. Of sparse linear buckets it is the most:
+    every weight is read once at most.
     """
     first = shape.n_features if nonzeros is None else min(shape.n_features, nonzeros)
     layers = sum(inputs * outputs for inputs, outputs in pairwise((first, *shape.widths[1:])))
+    if shape.weights is not None:
+        layers = min(layers, shape.weights)
     return shape.n_repetitions * (layers + shape.n_labels)
 
 
