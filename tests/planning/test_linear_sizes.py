@@ -52,7 +52,7 @@ def test_there_is_at_most_one_weight_for_each_feature_and_bucket() -> None:
 
 
 def test_clustered_buckets_keep_less() -> None:
-    assert (with_clusters(1000, 0.0), with_clusters(1000, 1.0), with_clusters(1000, 0.5)) == (1000, 800, 900)
+    assert (with_clusters(1000, 0.0), with_clusters(1000, 1.0), with_clusters(1000, 0.5)) == (1000, 850, 925)
 
 
 @pytest.mark.parametrize(

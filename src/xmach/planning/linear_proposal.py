@@ -62,8 +62,8 @@ def why_linear_buckets(request: Request, shape: Shape, usual: int) -> str:
     if wish == usual:
         return f"B = {n_buckets:,}: 4 sqrt(K), {each}"
     return (
-        f"B = {n_buckets:,}: more than the {usual:,} of 4 sqrt(K), {each}; with linear buckets the model hardly grows "
-        "with B, because a row gives weights only to the buckets of its labels"
+        f"B = {n_buckets:,}: more than the {usual:,} of 4 sqrt(K), {each}; more linear buckets hardly make the "
+        "model larger, because a row gives weights mostly to the buckets of its labels"
     )
 
 
@@ -79,7 +79,7 @@ def why_linear_repetitions(shape: Shape, theorem: str) -> str:
 def why_weights(request: Request, shape: Shape) -> Iterator[str]:
     """What the expected weights rest on."""
     yield (
-        f"{shape.weights:,} weights a repetition are expected from the rows, values and labels: within a factor of 2. "
+        f"{shape.weights:,} weights a repetition are expected from the rows, values and labels: within a factor of about 2. "
         "`xmach train` logs a better estimate once it has chosen the cost"
     )
     if request.cost is None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from math import ceil, sqrt
+import math
 
 from xmach.planning.data_size import DataSize
 
-CLUSTERED = 0.8  # of the weights of hashed buckets are kept by clustered ones: 0.5 to 1 was measured
+CLUSTERED = 0.85  # of the weights of hashed buckets are kept by clustered ones, in the median; 0.5 to 1.4 was measured
 LEAST_THRESHOLD = 0.001  # below it, pruning leaves nearly everything
 TYPICAL_COST = 1.0  # what is assumed of a cost that will be chosen on held-out rows
 
@@ -16,7 +16,7 @@ def expected_weights(
 ) -> int:
     """The weights that a repetition of hashed buckets keeps, roughly.
 
-    P = labels x values of a row pairs of a label and a feature occur. A row that alone has a bucket's label gives its
+    Labels times values of a row: so often a label meets a feature. A row that alone has a bucket's label gives its
     features weights of about 1 / ((1 + 1 / 2C) sqrt(values)); t is how far that is above `prune_below`. There is at
     most one weight for each feature and bucket; frequent features fill up first.
     """
@@ -24,10 +24,11 @@ def expected_weights(
     labels = data.n_rows * data.labels_per_row
     if not labels:
         return 0
-    t = 1 / ((1 + 0.5 / cost) * sqrt(values) * max(LEAST_THRESHOLD, prune_below))
-    pairs = labels * values * (labels / n_buckets) ** -0.1 * 0.97 * t**2.2 / (1 + (0.84 * t) ** 2.2)
-    room = n_features * n_buckets * min(1.0, 0.56 * t**0.47)
-    return ceil(pairs / (1 + (pairs / room) ** 3.2) ** (1 / 3.2))
+    t = 1 / ((1 + 0.5 / cost) * math.sqrt(values) * max(LEAST_THRESHOLD, prune_below))
+    shared = math.pow(labels / n_buckets, -0.1)  # rows of a bucket have features in common
+    pairs = labels * values * shared * 0.97 * math.pow(t, 2.2) / (1 + math.pow(0.84 * t, 2.2))
+    room = n_features * n_buckets * min(1.0, 0.56 * math.pow(t, 0.47))
+    return math.ceil(pairs / math.pow(1 + math.pow(pairs / room, 3.2), 1 / 3.2))
 
 
 def with_clusters(weights: int, share: float) -> int:
