@@ -34,6 +34,13 @@ def test_the_parent_joins_parts_while_workers_train() -> None:
     assert two.training == one.parent + POOL_BYTES + one.data + 2 * (one.state + two.worker) + two.joining
 
 
+def test_nothing_waits_if_there_are_workers_enough() -> None:
+    few, many = (training_memory(SHAPE, DATA, 8, workers) for workers in (7, 8))  # 4 repetitions of 2 parts
+    assert (few.queued, many.queued) == (True, False)
+    assert few.training == few.parent + few.data + 7 * few.repetition + few.joining
+    assert many.training == many.parent + many.data + 8 * many.repetition
+
+
 def test_choosing_takes_a_pruned_copy_of_the_weights() -> None:
     wide = Shape(700, 2**18, (), 512, 4, weights=6000)
     given, chosen = (training_memory(wide, DataSize(20_000, choosing=choosing), 8) for choosing in (False, True))

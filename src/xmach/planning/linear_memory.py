@@ -56,6 +56,11 @@ def choosing_bytes(shape: Shape, data: DataSize) -> int:
     return PROBE_VALUE_BYTES * values + weights + duals + margins
 
 
+def n_parts(shape: Shape) -> int:
+    """The parts that a repetition is trained in."""
+    return ceil(shape.n_buckets / (PART_GROUPS * LANES))
+
+
 def _part_weights(shape: Shape) -> int:
     """The weights of a part: as many as of equally many buckets elsewhere."""
     share = min(1.0, PART_GROUPS * LANES / shape.n_buckets)

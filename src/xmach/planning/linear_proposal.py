@@ -79,8 +79,8 @@ def why_linear_repetitions(shape: Shape, theorem: str) -> str:
 def why_weights(request: Request, shape: Shape) -> Iterator[str]:
     """What the expected weights rest on."""
     yield (
-        f"{shape.weights:,} weights a repetition are expected from the rows, values and labels: within a factor of about 2. "
-        "`xmach train` logs a better estimate once it has chosen the cost"
+        f"{shape.weights:,} weights a repetition are expected from the rows, values and labels: within a factor of "
+        "about 2. `xmach train` logs a better estimate once it has chosen the cost"
     )
     if request.cost is None:
         low, high = (

@@ -30,6 +30,7 @@ from xmach.planning.linear_memory import (
     descent_bytes,
     joining_bytes,
     linear_preparing_bytes,
+    n_parts,
     scaled_bytes,
 )
 from xmach.planning.machine import usable_cores
@@ -70,6 +71,7 @@ class TrainingMemory:
     settling: int  # peak while the estimator is chosen on validation rows, which maps all R models
     choosing: int = 0  # peak while the settings of linear buckets are chosen
     joining: int = 0  # what making a repetition of its finished parts takes, in the parent
+    queued: bool = False  # whether parts wait for workers, so that all of these train while the parent joins
 
     @property
     def repetition(self) -> int:
@@ -78,9 +80,9 @@ class TrainingMemory:
 
     @property
     def training(self) -> int:
-        """The peak while repetitions are trained; workers go on while the parent joins parts."""
-        repetitions = self.workers * self.repetition
-        working = repetitions + self.joining if self.worker else max(repetitions, self.joining)
+        """The peak while repetitions are trained; other processes may go on while the parent joins parts."""
+        meanwhile = 0 if not self.worker else self.workers if self.queued else self.workers - 1
+        working = max(self.workers * self.repetition, meanwhile * self.repetition + self.joining)
         return self.parent + self.data + working + self.held
 
     @property
@@ -122,6 +124,7 @@ def training_memory(
         settling=_settling_bytes(shape, data) if data.n_validation else 0,
         choosing=parent + mapped + choosing_bytes(shape, data) if linear and data.choosing else 0,
         joining=joining_bytes(shape) if linear else 0,
+        queued=linear and shape.n_repetitions * n_parts(shape) > workers,
     )
 
 
