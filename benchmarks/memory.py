@@ -63,7 +63,7 @@ def _linear(
 
 
 _MANY = DataSize(500_000, 40, 2)
-_LEFT_OUT = DataSize(100_000, 25, 2, choosing=True)  # no figure of the planner was settled on these
+_LEFT_OUT = DataSize(100_000, 25, 2, choosing=True)  # with one worker, no figure of the planner was settled on them
 LINEAR_TRAINING = {
     "linear buckets, chosen": _linear(20_000, 20_000, 1000, 1, DataSize(20_000, 60, 3, choosing=True)),
     "linear buckets, chosen, 2^18 features": _linear(20_000, 2**18, 1000, 1, DataSize(20_000, 60, 3, choosing=True)),
@@ -73,8 +73,9 @@ LINEAR_TRAINING = {
     "linear buckets, 2 workers": _linear(20_000, 20_000, 1000, 2, DataSize(20_000, 60, 3), workers=2),
     "linear buckets, 2 workers, 2^18 features": _linear(20_000, 2**18, 1000, 2, DataSize(20_000, 60, 3), workers=2),
     "linear buckets, 2 workers, 500,000 rows": _linear(20_000, 2**18, 128, 2, _MANY, workers=2),
+    "linear buckets, 2 workers, 100,000 rows": _linear(5000, 60_000, 300, 2, _LEFT_OUT, workers=2),
     "linear buckets, left out": _linear(5000, 60_000, 300, 2, _LEFT_OUT),
-    "linear buckets, left out, 2 workers": _linear(5000, 60_000, 300, 2, _LEFT_OUT, workers=2),
+    "linear buckets, left out, 2 workers": _linear(8000, 40_000, 600, 3, DataSize(60_000, 30, 3), workers=2),
 }
 LINEAR_PREDICTION = {
     "linear buckets": _linear(52_946, 20_000, 2000, 6, DataSize(20_000, 20, 11)),

@@ -20,25 +20,27 @@ PROCESS = LIBRARY_BYTES + PARENT_BYTES + KERNEL_BYTES
 
 def test_training_by_hand() -> None:
     run = training_memory(SHAPE, DATA, batch_size=8)
-    part = 16 * 6000 // 2  # 256 of 512 buckets, when a part is put together
+    part = 8 * 6000 // 2  # 256 of 512 buckets
     assert run.state == 5 * 64 * 1000 + 4 * 64 * 500 + 24 * 500 + part
     assert (run.step, run.best, run.choosing) == (0, 0, 0)
     assert run.data == 500 * (8 * 2.5 + 8 * 2 + 16) + 4 * 1000
     assert run.joining == 8 * 6000 + 6000 + SHAPE.repetition_bytes + 32 * 1000
-    assert run.training == PROCESS + run.data + run.state
+    assert run.copying == part
+    assert run.training == PROCESS + run.data + run.state + part
 
 
 def test_the_parent_joins_parts_while_workers_train() -> None:
     one, two = (training_memory(SHAPE, DATA, 8, workers) for workers in (1, 2))
     assert two.worker == WORKER_BYTES + KERNEL_BYTES
-    assert two.training == one.parent + POOL_BYTES + one.data + 2 * (one.state + two.worker) + two.joining
+    both = one.parent + POOL_BYTES + one.data + 2 * (one.state + two.worker)
+    assert two.training == both + two.joining - two.copying  # one of the two has just begun
 
 
 def test_nothing_waits_if_there_are_workers_enough() -> None:
     few, many = (training_memory(SHAPE, DATA, 8, workers) for workers in (7, 8))  # 4 repetitions of 2 parts
     assert (few.queued, many.queued) == (True, False)
-    assert few.training == few.parent + few.data + 7 * few.repetition + few.joining
-    assert many.training == many.parent + many.data + 8 * many.repetition
+    assert few.working == 7 * few.repetition + few.joining - few.copying
+    assert many.working == 8 * many.repetition + many.copying  # more than joining beside 7
 
 
 def test_choosing_takes_a_pruned_copy_of_the_weights() -> None:

@@ -36,7 +36,7 @@ def descent_bytes(shape: Shape, data: DataSize) -> int:
     """
     weights = (FLOAT_BYTES + 1) * LANES * shape.n_features
     duals = FLOAT_BYTES * LANES * data.n_rows + 24 * data.n_rows
-    return weights + duals + 16 * _part_weights(shape)  # copied once, when the part is complete
+    return weights + duals + part_bytes(shape)
 
 
 def joining_bytes(shape: Shape) -> int:
@@ -61,7 +61,7 @@ def n_parts(shape: Shape) -> int:
     return ceil(shape.n_buckets / (PART_GROUPS * LANES))
 
 
-def _part_weights(shape: Shape) -> int:
+def part_bytes(shape: Shape) -> int:
     """The weights of a part: as many as of equally many buckets elsewhere."""
     share = min(1.0, PART_GROUPS * LANES / shape.n_buckets)
-    return ceil(share * (shape.weights or 0))
+    return 8 * ceil(share * (shape.weights or 0))

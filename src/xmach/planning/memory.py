@@ -31,6 +31,7 @@ from xmach.planning.linear_memory import (
     joining_bytes,
     linear_preparing_bytes,
     n_parts,
+    part_bytes,
     scaled_bytes,
 )
 from xmach.planning.machine import usable_cores
@@ -71,6 +72,7 @@ class TrainingMemory:
     settling: int  # peak while the estimator is chosen on validation rows, which maps all R models
     choosing: int = 0  # peak while the settings of linear buckets are chosen
     joining: int = 0  # what making a repetition of its finished parts takes, in the parent
+    copying: int = 0  # the finished weights of a part once more, for a moment: hardly in two workers at a time
     queued: bool = False  # whether parts wait for workers, so that all of these train while the parent joins
 
     @property
@@ -79,11 +81,21 @@ class TrainingMemory:
         return self.worker + self.state + self.step + self.best
 
     @property
+    def working(self) -> int:
+        """What the repetitions in training take at most, the joining of their parts included.
+
+        A worker whose part completed a repetition begins the next part with no finished weights, if there is one.
+        """
+        training = self.workers * self.repetition + self.copying
+        if not self.worker:
+            return max(training, self.joining)
+        others = self.workers * self.repetition - (self.copying if self.queued else self.repetition)
+        return max(training, others + self.joining)
+
+    @property
     def training(self) -> int:
-        """The peak while repetitions are trained; other processes may go on while the parent joins parts."""
-        meanwhile = 0 if not self.worker else self.workers if self.queued else self.workers - 1
-        working = max(self.workers * self.repetition, meanwhile * self.repetition + self.joining)
-        return self.parent + self.data + working + self.held
+        """The peak while repetitions are trained."""
+        return self.parent + self.data + self.working + self.held
 
     @property
     def total(self) -> int:
@@ -124,6 +136,7 @@ def training_memory(
         settling=_settling_bytes(shape, data) if data.n_validation else 0,
         choosing=parent + mapped + choosing_bytes(shape, data) if linear and data.choosing else 0,
         joining=joining_bytes(shape) if linear else 0,
+        copying=part_bytes(shape) if linear else 0,
         queued=linear and shape.n_repetitions * n_parts(shape) > workers,
     )
 

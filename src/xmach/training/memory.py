@@ -56,7 +56,7 @@ def check_training_memory(job: Job, workers: int, models_held: int) -> None:
     This process is in memory already, and pages of mapped rows can leave it: neither counts here.
     """
     memory = training_memory(*_sizes(job), workers, models_held=models_held)
-    needed = workers * memory.repetition + memory.held
+    needed = memory.working + memory.held
     what = f"training {workers} repetition{'s' if workers > 1 else ''} at a time"
     fewer = "train fewer at a time (workers, n_jobs), or with " if workers > 1 else "train with "
     smaller = "a smaller hidden layer, " if job.plan.linear is None and job.plan.settings.hidden else ""
