@@ -2,6 +2,8 @@
 
 LANES = 64  # linear buckets that are trained in step: their weights lie side by side
 PART_GROUPS = 4  # groups of so many buckets that are one part of a repetition
+PROBED_BUCKETS = 2 * LANES  # linear buckets that the choice of cost and passes trains
+MOST_PROBED_ROWS, MOST_HELD_OUT = 50_000, 5_000  # rows that they are trained on, and that they are compared on
 VALIDATION_ROWS = 1024  # validation rows in one forward pass
 SCALING_ROWS = 65_536  # rows read at a time while a scaler is fitted, so that a memory map is never read whole
 COUNTED_LABELS = 1 << 22  # label occurrences counted at a time: counting copies them

@@ -93,6 +93,32 @@ def test_a_model_larger_than_one_vs_all_is_said_to_be() -> None:
     assert "times larger" in run("--classes", "100", "--features", "5000", "--hidden", "50", "--buckets", "20")
 
 
+LINEAR = ["--classes", "16456", "--features", "132190", "--rows", "52922", "--nonzeros", "32", "--learner", "linear"]
+
+
+def test_linear_buckets_in_words() -> None:
+    text = run(*LINEAR, "--labels-per-row", "6.1")
+    assert "linear buckets       132190-1000, about" in text
+    assert "8.10 GiB one-vs-all" in text
+    assert "if pruned alike" in text
+    assert "while the cost is chosen" in text
+    assert "hidden" not in text
+    assert "while the cost is chosen" not in run(*LINEAR, "--cost", "1", "--passes", "5")
+
+
+def test_linear_buckets_in_json() -> None:
+    facts = json.loads(run(*LINEAR, "--labels-per-row", "6.1", "--cost", "0.3", "--json"))
+    assert facts["learner"] == "linear"
+    assert (facts["buckets"], facts["repetitions"], facts["weight_bits"]) == (1000, 6, 8)
+    assert facts["bytes"] == 6 * facts["repetition_bytes"] > 6 * 2 * facts["expected_weights"]
+    assert facts["training_parts"]["joining"] > 0
+    assert facts["training_parts"]["total"] == facts["training_bytes"]
+    assert facts["pruned_one_vs_all_bytes"] < facts["one_vs_all_bytes"]
+    assert "hidden" not in facts
+    exact = json.loads(run(*LINEAR, "--labels-per-row", "6.1", "--cost", "0.3", "--store-bits", "32", "--json"))
+    assert exact["bytes"] > 2 * facts["bytes"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -104,6 +130,8 @@ def test_a_model_larger_than_one_vs_all_is_said_to_be() -> None:
         (["--classes", "10", "--buckets", "1"], "--buckets must be a whole number from 2"),
         (["--classes", "10", "--repetitions", "0"], "--repetitions must be a whole number from 1"),
         (["--classes", "10", "--delta", "2"], "delta must be a number in"),
+        (["--classes", "10", "--features", "5", "--learner", "linear"], "--learner linear needs --rows"),
+        (["--classes", "10", "--learner", "linear", "--hidden", "5"], "--hidden is for networks"),
         (["--classes", "10", "--hidden", "a"], "--hidden takes whole numbers"),
     ],
 )

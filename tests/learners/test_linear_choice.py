@@ -17,7 +17,7 @@ AUTO = LinearSettings(store_bits=8)
 
 
 def chosen(rows: LabelledRows, validation: LabelledRows | None = None, **explicit: object) -> tuple[float, int]:
-    settings = choose_settings(replace(AUTO, **explicit), rows, validation, 0)  # type: ignore[arg-type]
+    settings = choose_settings(replace(AUTO, **explicit), rows, validation, 0).settings  # type: ignore[arg-type]
     return settings.cost, settings.passes
 
 
@@ -26,12 +26,12 @@ def test_explicit_values_stay_untouched(monkeypatch: pytest.MonkeyPatch) -> None
     assert chosen(separable(), passes=2)[1] == 2
     monkeypatch.setattr(choice._Probe, "draw", None)  # it is not even called
     both = replace(AUTO, cost=0.07, passes=2)
-    assert choose_settings(both, separable(), None, 0) is both
+    assert choose_settings(both, separable(), None, 0).settings is both
 
 
 def test_everything_else_stays_untouched() -> None:
     given = LinearSettings(linear_loss="logistic", prune_below=0.3, store_bits=32)
-    settings = choose_settings(given, separable(), None, 0)
+    settings = choose_settings(given, separable(), None, 0).settings
     assert replace(settings, cost="auto", passes="auto") == given
     assert settings.cost in COSTS
     assert settings.passes in PASSES
@@ -58,14 +58,14 @@ def test_validation_rows_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_sample_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int]] = []
-    original = choice._Probe.scores
+    original = choice._Probe.trials
 
     def spy(self: choice._Probe, *arguments):  # type: ignore[no-untyped-def]
         seen.append((self._rows.n_rows, self._held_out.n_rows))
         return original(self, *arguments)
 
-    monkeypatch.setattr(choice._Probe, "scores", spy)
-    monkeypatch.setattr(choice, "MOST_ROWS", 50)
+    monkeypatch.setattr(choice._Probe, "trials", spy)
+    monkeypatch.setattr(choice, "MOST_PROBED_ROWS", 50)
     monkeypatch.setattr(choice, "MOST_HELD_OUT", 7)
     for validation in (None, separable(90, seed=1)):
         chosen(separable(300), validation)

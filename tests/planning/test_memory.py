@@ -166,7 +166,7 @@ def test_every_block_size_is_used_by_its_owner_and_by_the_planner() -> None:
                 for each in node.names:
                     users[each.name].add(str(path.relative_to(root)))
     for name, files in users.items():
-        assert "planning/memory.py" in files, name
+        assert any(file.startswith("planning/") for file in files), name
         assert len(files) >= 2, name
 
 

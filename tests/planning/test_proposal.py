@@ -13,8 +13,10 @@ from xmach.planning import (
     DataSize,
     Request,
     Shape,
+    expected_weights,
     prediction_bytes,
     propose,
+    pruned_one_vs_all,
     repetitions_needed,
     suggested_buckets,
     training_bytes,
@@ -125,3 +127,47 @@ class TestWorkersWithin:
             ParameterError, match=r"choosing the estimator on validation rows.*or take fewer repetitions"
         ):
             workers_within(GB, many, data, 64, most=2)
+
+
+TEXTS = Request(n_labels=16_456, n_features=132_190, data=DataSize(52_922, 32, 6.1), learner="linear", cost=0.3)
+
+
+def test_linear_buckets_have_no_hidden_layer_and_say_why() -> None:
+    proposal = propose(TEXTS)
+    shape = proposal.shape
+    assert (shape.hidden, shape.n_buckets, shape.n_repetitions) == ((), 1000, 6)
+    assert shape.weights == expected_weights(132_190, 1000, TEXTS.data, 0.3)
+    assert "more than the 510 of 4 sqrt(K)" in proposal.reasons[0]
+    assert "R = 6: Theorem 2 asks for 4" in proposal.reasons[1]
+    assert not any("hidden" in reason for reason in proposal.reasons)
+
+
+@pytest.mark.parametrize(("n_labels", "n_buckets"), [(2, 2), (100, 40), (983, 245), (52_946, 1000), (670_091, 3300)])
+def test_linear_buckets_are_1000_if_each_has_labels_enough(n_labels: int, n_buckets: int) -> None:
+    assert propose(replace(TEXTS, n_labels=n_labels)).shape.n_buckets == n_buckets
+
+
+def test_linear_repetitions_are_4_to_8() -> None:
+    assert propose(replace(TEXTS, n_buckets=20)).shape.n_repetitions == 8  # Theorem 2 asks for 9
+    least = propose(TEXTS).peak
+    found = {propose(replace(TEXTS, memory=least - saved)).shape.n_repetitions for saved in range(1, 6 * 2**20, 2**19)}
+    assert found <= {4, 5, 6}
+    assert propose(replace(TEXTS, n_repetitions=3)).shape.n_repetitions == 3
+
+
+def test_clustered_repetitions_keep_fewer_weights() -> None:
+    hashed, mixed, clustered = (
+        propose(replace(TEXTS, bucketing=name)).shape.weights for name in ("random", "mixed", "clustered")
+    )
+    assert (hashed or 0) > (mixed or 0) > (clustered or 0)
+
+
+def test_an_assumed_cost_is_told() -> None:
+    reasons = propose(replace(TEXTS, cost=None)).reasons
+    assert any("the cost is chosen on held-out rows" in reason for reason in reasons)
+
+
+def test_one_vs_all_pruned_alike() -> None:
+    shape = pruned_one_vs_all(TEXTS)
+    assert (shape.n_buckets, shape.n_repetitions) == (16_456, 1)
+    assert shape.model_bytes < propose(TEXTS).shape.model_bytes

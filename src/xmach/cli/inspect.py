@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from xmach.cli.arguments import JsonOption, ModelFolder
+
+if TYPE_CHECKING:
+    from xmach.store import ModelStore
 
 
 def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
@@ -46,6 +49,7 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
         if network
         else sum(kept.values()) + hashes.n_buckets * len(kept),
         "bytes": size,
+        **({} if network or manifest is not None else {"expected_bytes": _expected_bytes(store)}),
         "index_bytes": tables or None,
         **({"final_losses": {r: store.history(r)[-1]["loss"] for r in present}} if network else {"weights": kept}),
         "files": None if manifest is None else manifest["files"],
@@ -73,10 +77,19 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
         typer.echo(f"linear        {shape}, {settings}, {stored}")
     typer.echo(f"input         {_text(plan.features)}scaling {plan.scaling}, seed {plan.seed}")
     typer.echo(f"estimator     {facts['estimator'] or 'not chosen yet'}")
-    typer.echo(f"size          {human_bytes(size)}")
+    expected = facts.get("expected_bytes")
+    typer.echo(
+        f"size          {human_bytes(size)}{f', about {human_bytes(expected)} when complete' if expected else ''}"
+    )
     typer.echo(f"index         {f'{human_bytes(tables)}, beside the model' if tables else 'none'}")
     for name, entry in (facts["files"] or {}).items():
         typer.echo(f"  {name:32} {human_bytes(entry['bytes']):>12}  sha256 {entry['sha256'][:16]}")
+
+
+def _expected_bytes(store: ModelStore) -> int | None:
+    """The size of all repetitions, by those that are there; None if none is."""
+    sizes = [store.path(r).stat().st_size for r in store.present()]
+    return round(store.plan().hashes.n_repetitions * sum(sizes) / len(sizes)) if sizes else None
 
 
 def _text(settings: dict[str, Any] | None) -> str:

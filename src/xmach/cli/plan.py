@@ -12,17 +12,22 @@ import typer
 from xmach.cli.arguments import JsonOption
 from xmach.cli.model_options import checked_options, config_of, with_model_options
 from xmach.cli.texts import VocabularyOption, vocabulary_sizes
+from xmach.config import AUTO, LINEAR, MachConfig
 from xmach.errors import ParameterError
 from xmach.parameters import whole
 
 if TYPE_CHECKING:
-    from xmach.planning import Costs, Odds, Proposal, Request
+    from xmach.planning import Costs, Odds, Proposal, Request, Shape, TrainingMemory
 
 _EXACT_LABELS = 300_000  # up to here the pairs of a draw are counted without being asked for: below 2 s
 
 
+_OPTIONS = ("learner", "hidden", "n_buckets", "n_repetitions", "bucketing", "batch_size")
+_LINEAR_OPTIONS = ("cost", "passes", "prune_below", "store_bits")
+
+
 @with_model_options(
-    ("hidden", "n_buckets", "n_repetitions", "bucketing", "batch_size", "seed"),
+    (*_OPTIONS, *_LINEAR_OPTIONS, "seed"),
     after="features",
     proposed=("hidden", "n_buckets", "n_repetitions"),
 )
@@ -59,13 +64,19 @@ def plan(
         n_repetitions=wanted.get("n_repetitions"),
         delta=delta,
         batch_size=_batch_size(config.batch_size, rows),
-        data=_data_size(rows, values, labels_per_row, source, vocabulary),
+        data=_data_size(rows, values, labels_per_row, source, vocabulary, config),
         memory=budget,
         workers=whole("--workers", workers, 0) or (1 if budget is None else usable_cores()),
         bucketing=config.bucketing,
+        learner=config.learner,
+        cost=None if config.cost == AUTO else config.cost,
+        prune_below=config.prune_below,
+        weight_bits=8 if config.store_bits == AUTO else int(config.store_bits),
     )
     seed = config.seed
     _check_features(features, nonzeros, budget)
+    if config.learner == LINEAR:
+        _check_linear(features, rows, "hidden" in wanted)
     proposal = propose(request)
     shape = proposal.shape
     key = (shape.n_labels, shape.n_buckets, shape.n_repetitions)
@@ -86,14 +97,26 @@ def _check_features(features: int | None, nonzeros: float | None, budget: int | 
         raise ParameterError("--memory needs --features: nearly all of a model is its input layers")
 
 
-def _data_size(rows: int, nonzeros: float, labels_per_row: float, source: str, vocabulary: str | None) -> Any:
+def _check_linear(features: int | None, rows: int, hidden: bool) -> None:
+    if hidden:
+        raise ParameterError("--hidden is for networks; --learner linear has no hidden layers")
+    if features is not None and not rows:
+        raise ParameterError("--learner linear needs --rows: the rows decide how many weights are kept")
+
+
+def _data_size(
+    rows: int, nonzeros: float, labels_per_row: float, source: str, vocabulary: str | None, config: MachConfig
+) -> Any:
     from xmach.planning import DataSize
 
     if vocabulary is not None and source != "text":
         raise ParameterError("--vocabulary is for text; say --source text")
     known = 0 if vocabulary is None else sum(vocabulary_sizes(vocabulary)[:3])
     n_rows = whole("--rows", rows, 0)
-    return DataSize(n_rows, nonzeros, labels_per_row, source != "table", source=source, vocabulary=known)
+    choosing = config.learner == LINEAR and AUTO in (config.cost, config.passes)
+    return DataSize(
+        n_rows, nonzeros, labels_per_row, source != "table", source=source, vocabulary=known, choosing=choosing
+    )
 
 
 def _batch_size(batch_size: int, rows: int) -> int:
@@ -123,7 +146,8 @@ def _facts(
     memory = {**asdict(training), "repetition": training.repetition, "total": training.total}
     return facts | {
         "features": shape.n_features,
-        "hidden": list(shape.hidden),
+        "learner": request.learner,
+        **({"hidden": list(shape.hidden)} if shape.weights is None else _linear_facts(request, shape)),
         **asdict(bill),
         "reduction": bill.reduction,
         "operations_reduction": bill.operations_reduction,
@@ -132,6 +156,17 @@ def _facts(
         "training_parts": memory,
         "prediction_bytes": proposal.prediction,
         "memory": request.memory,
+    }
+
+
+def _linear_facts(request: Request, shape: Shape) -> dict[str, Any]:
+    from xmach.planning import pruned_one_vs_all
+
+    return {
+        "expected_weights": shape.weights,
+        "repetition_bytes": shape.repetition_bytes,
+        "weight_bits": shape.weight_bits,
+        "pruned_one_vs_all_bytes": pruned_one_vs_all(request).model_bytes,
     }
 
 
@@ -160,27 +195,46 @@ def _lines(
 
 
 def _cost_lines(request: Request, proposal: Proposal, bill: Costs) -> Iterator[str]:
-    from xmach.planning import human_bytes
+    from xmach.planning import human_bytes, pruned_one_vs_all
 
     shape, training = proposal.shape, proposal.training
     widths = "-".join(str(width) for width in shape.widths)
-    yield f"network              {widths}, {shape.parameters:,} parameters, R times"
+    if shape.weights is None:
+        yield f"network              {widths}, {shape.parameters:,} parameters, R times"
+    else:
+        yield f"linear buckets       {widths}, about {shape.weights:,} weights of {shape.weight_bits} bits, R times"
     yield (
         f"model                {_gib(bill.bytes)} against {_gib(bill.one_vs_all_bytes)} one-vs-all: "
         f"{_times(bill.reduction, 'smaller', 'larger')}"
     )
+    if shape.weights is not None:
+        pruned = pruned_one_vs_all(request).model_bytes
+        yield f"  if pruned alike    {_gib(pruned)} one-vs-all: {_times(pruned / bill.bytes, 'smaller', 'larger')}"
+    most = "" if shape.weights is None else "at most "
     yield (
-        f"operations a query   {bill.operations:,} against {bill.one_vs_all_operations:,}: "
+        f"operations a query   {most}{bill.operations:,} against {bill.one_vs_all_operations:,}: "
         f"{_times(bill.operations_reduction, 'fewer', 'more')}"
     )
     yield (
-        f"  of a sparse row    {bill.sparse_operations:,} against {bill.one_vs_all_sparse_operations:,} "
+        f"  of a sparse row    {most}{bill.sparse_operations:,} against {bill.one_vs_all_sparse_operations:,} "
         f"({request.data.nonzeros_per_row:g} nonzeros)"
     )
     at_a_time = f"{training.workers} repetition{'s' if training.workers > 1 else ''} at a time"
     yield f"training             {human_bytes(training.total)}, {at_a_time}"
     yield f"  of these           {human_bytes(training.repetition)} a repetition, {human_bytes(training.data)} data"
+    if shape.weights is not None:
+        yield from _phase_lines(training)
     yield f"predicting           {human_bytes(proposal.prediction)}"
+
+
+def _phase_lines(training: TrainingMemory) -> Iterator[str]:
+    """The peak of each phase of a run with linear buckets."""
+    from xmach.planning import human_bytes
+
+    choosing = f", {human_bytes(training.choosing)} while the cost is chosen" if training.choosing else ""
+    yield f"  by phase           {human_bytes(training.preparing)} while rows are scaled{choosing},"
+    joining = human_bytes(training.joining)
+    yield f"                     {human_bytes(training.training)} in training, with {joining} to join parts"
 
 
 def _gib(size: int) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from xmach.config import LinearSettings, NetworkSettings
 from xmach.learners.linear import LinearLearner, prepare_rows
-from xmach.learners.linear_choice import choose_settings
+from xmach.learners.linear_choice import Choice, choose_settings
 from xmach.learners.session import NetworkLearner
 from xmach.learners.task import LabelledRows, Learner, Outcome, PartLearner, Task
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from xmach.learners.sklearn_ import SklearnLearner
 
 __all__ = [
+    "Choice",
     "LabelledRows",
     "Learner",
     "LinearLearner",

@@ -3,55 +3,72 @@
 A small part of the work decides: some buckets of the first repetition, on a sample of the rows. What is compared is the
 average precision over all pairs of a held-out row and a bucket. It chose the cost with the best P@1 on citeulike_t,
 tate and bibtex; the bucket's own loss would choose larger ones.
+
+The weights that these buckets kept tell how many a whole repetition will keep.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 
 from xmach._kernels.train.descent import positive_masks
 from xmach._kernels.train.sparse import sparse_forward
-from xmach.block_sizes import LANES
+from xmach.block_sizes import HASHED_LABELS, LANES, MOST_HELD_OUT, MOST_PROBED_ROWS, PROBED_BUCKETS
 from xmach.config import AUTO, LinearSettings
 from xmach.data.arrays import as_sparse_rows
-from xmach.learners.linear import Descent, prepare_rows
+from xmach.learners.linear import Descent, Lanes, prepare_rows
 from xmach.learners.network import stream
 from xmach.learners.task import LabelledRows
-from xmach.types import BoolArray, DoubleArray, FloatArray, IntArray, Rows, SparseRows, take_rows
+from xmach.types import BoolArray, DoubleArray, FloatArray, IntArray, Rows, SparseRows, row_batches, take_rows
 
 COSTS = (0.1, 0.3, 1.0, 3.0)
 PASSES = (3, 5, 8)
 FALLBACK = 1.0, PASSES[-1]  # if nothing can be compared
-PROBED_BUCKETS = 2 * LANES
-MOST_ROWS, MOST_HELD_OUT = 50_000, 5_000  # of the sample
 _HELD_OUT_SHARE = 5  # one row in five, if no validation rows are given
 _ENOUGH = 0.995  # of the best average precision: fewer passes that reach it are taken
 
 
-def choose_settings(
-    settings: LinearSettings, rows: LabelledRows, validation: LabelledRows | None, seed: int
-) -> LinearSettings:
+class Choice(NamedTuple):
+    """What was chosen, and what it will make."""
+
+    settings: LinearSettings  # without `auto`
+    expected_weights: int | None = None  # of a repetition; None: no bucket was trained to tell
+
+
+def choose_settings(settings: LinearSettings, rows: LabelledRows, validation: LabelledRows | None, seed: int) -> Choice:
     """The settings with `auto` replaced by what did best on held-out rows."""
     if AUTO not in (settings.cost, settings.passes):
-        return settings
+        return Choice(settings)
     costs = COSTS if settings.cost == AUTO else (settings.cost,)
     passes = PASSES if settings.passes == AUTO else (settings.passes,)
     probe = _Probe.draw(rows, validation, seed)
-    scores = None if probe is None else np.array([probe.scores(settings, cost, passes) for cost in costs])
-    if probe is None or scores is None or not scores.any():
+    trials = [] if probe is None else [probe.trials(settings, cost, passes) for cost in costs]
+    scores = np.array([[trial.score for trial in of_cost] for of_cost in trials])
+    if probe is None or not scores.any():
         cost, number = FALLBACK
-        return replace(
-            settings,
-            cost=cost if settings.cost == AUTO else settings.cost,
-            passes=number if settings.passes == AUTO else settings.passes,
+        return Choice(
+            replace(
+                settings,
+                cost=cost if settings.cost == AUTO else settings.cost,
+                passes=number if settings.passes == AUTO else settings.passes,
+            )
         )
     # of costs that do equally well the most usual one: a small one would leave weights that are pruned
     best = max(range(len(costs)), key=lambda i: (scores[i, -1], -abs(log(costs[i]))))
     enough = int(np.argmax(scores[best] >= _ENOUGH * scores[best].max()))
-    return replace(settings, cost=costs[best], passes=passes[enough])
+    weights = probe.expected_weights(trials[best][enough].weights, rows)
+    return Choice(replace(settings, cost=costs[best], passes=passes[enough]), weights)
+
+
+class Trial(NamedTuple):
+    """What the probed buckets were like after a number of passes."""
+
+    score: float  # the average precision on held-out rows
+    weights: IntArray  # (b,) the weights that each bucket kept
 
 
 class _Probe:
@@ -74,27 +91,59 @@ class _Probe:
             asked, which = validation, draw.permutation(validation.n_rows)[:MOST_HELD_OUT]
         if len(which) == 0:
             return None
-        trained = _taken(rows, np.sort(order[:MOST_ROWS]))
+        trained = _taken(rows, np.sort(order[:MOST_PROBED_ROWS]))
         held_out = _taken(asked, np.sort(which))
         prepared = prepare_rows(_stacked(trained.features, held_out.features), rows.scaler).rows
         n_rows = trained.n_rows
         truth = [_buckets_of(held_out, first) for first in range(0, min(PROBED_BUCKETS, rows.hashes.n_buckets), LANES)]
         return cls(trained, prepared.slice(0, n_rows), prepared.slice(n_rows, prepared.n_rows), truth, seed)
 
-    def scores(self, settings: LinearSettings, cost: float, passes: tuple[int, ...]) -> list[float]:
-        """The average precision after each of the given numbers of passes."""
+    def trials(self, settings: LinearSettings, cost: float, passes: tuple[int, ...]) -> list[Trial]:
+        """What came of a cost after each of the given numbers of passes."""
         descent = Descent(self._rows, self._trained, replace(settings, cost=cost, passes=passes[-1]), self._seed)
         margins: list[list[FloatArray]] = [[] for _ in passes]
+        weights: list[list[IntArray]] = [[] for _ in passes]
         for group in range(len(self._truth)):
             for number, lanes in enumerate(descent.run(group * LANES), 1):
                 if number in passes:
-                    kept = np.where(np.abs(lanes.weights) < settings.prune_below, np.float32(0.0), lanes.weights)
-                    out = np.empty((self._held_out.n_rows, LANES), np.float32)
-                    held_out = self._held_out
-                    sparse_forward(held_out.indptr, held_out.indices, held_out.values, kept, lanes.bias, out)
+                    out, kept = self._pruned(lanes, settings.prune_below)
                     margins[passes.index(number)].append(out)
+                    weights[passes.index(number)].append(kept)
         truth = np.hstack(self._truth).ravel()
-        return [average_precision(np.hstack(each).ravel(), truth) for each in margins]
+        return [
+            Trial(average_precision(np.hstack(each).ravel(), truth), np.concatenate(counts))
+            for each, counts in zip(margins, weights, strict=True)
+        ]
+
+    def _pruned(self, lanes: Lanes, threshold: float) -> tuple[FloatArray, IntArray]:
+        """The margins of held-out rows (n, 64) by the weights that pruning keeps, and how many those are (64,)."""
+        rows, out = self._held_out, np.empty((self._held_out.n_rows, LANES), np.float32)
+        kept = np.where(np.abs(lanes.weights) < threshold, np.float32(0.0), lanes.weights)
+        sparse_forward(rows.indptr, rows.indices, rows.values, kept, lanes.bias, out)
+        return out, np.count_nonzero(kept, axis=0)
+
+    def expected_weights(self, kept: IntArray, rows: LabelledRows) -> int:
+        """The weights of a repetition trained on all `rows`, by those that the probed buckets kept."""
+        n_probed = min(len(kept), rows.hashes.n_buckets)  # lanes beyond the last bucket have no labels
+        probed = _labels_of_buckets(self._trained)[:n_probed]
+        return scaled_weights(kept[:n_probed], probed, _labels_of_buckets(rows), rows.features.shape[1])
+
+
+def scaled_weights(kept: IntArray, probed: IntArray, every: IntArray, n_features: int) -> int:
+    """The weights of all buckets, by those that some buckets kept; `probed` and `every` are their label occurrences.
+
+    A few buckets have most of the labels, so buckets are not simply counted. A bucket of m label occurrences is taken
+    to keep a m^g weights, with the a and g that fit the probed buckets, and at most one for each feature.
+    """
+    some = (kept > 0) & (probed > 0)
+    if not some.any():
+        return 0
+    x, y = np.log(probed[some]), np.log(kept[some])
+    spread = float(((x - x.mean()) ** 2).sum())
+    power = float(((x - x.mean()) * (y - y.mean())).sum()) / spread if spread > 0 else 1.0
+    power = min(1.0, max(0.0, power))
+    share = kept.sum() / (probed[some].astype(np.float64) ** power).sum()
+    return round(float(np.minimum(share * every[every > 0].astype(np.float64) ** power, n_features).sum()))
 
 
 def average_precision(scores: FloatArray, truth: BoolArray) -> float:
@@ -127,3 +176,12 @@ def _buckets_of(rows: LabelledRows, first: int) -> BoolArray:
     positive_masks(rows.labels.indptr, rows.labels.indices, *rule, first, masks)
     bits: BoolArray = (masks[:, None] >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1) != 0
     return bits
+
+
+def _labels_of_buckets(rows: LabelledRows) -> IntArray:
+    """(B,): how often the labels of each bucket occur."""
+    labels, n_buckets = rows.labels.indices, rows.hashes.n_buckets
+    counts = np.zeros(n_buckets, np.int64)
+    for start, stop in row_batches(len(labels), HASHED_LABELS):
+        counts += np.bincount(rows.hashes.buckets(labels[start:stop], rows.repetition), minlength=n_buckets)
+    return counts

@@ -1,9 +1,11 @@
 """Pure numbers: what the paper's theorems promise, what memory and work a plan needs, and which plan fits."""
 
+from xmach.planning.data_size import DataSize
 from xmach.planning.figures import Costs, Odds, costs, drawn_pairs, odds
+from xmach.planning.linear_proposal import pruned_one_vs_all
+from xmach.planning.linear_sizes import expected_weights, with_clusters
 from xmach.planning.machine import available_bytes, check_memory, usable_cores
 from xmach.planning.memory import (
-    DataSize,
     TrainingMemory,
     clustering_bytes,
     prediction_bytes,
@@ -20,6 +22,7 @@ from xmach.planning.sizes import (
     one_vs_all_parameters,
     query_operations,
     signature_bytes,
+    stored_bytes,
 )
 from xmach.planning.theory import (
     collision_probability,
@@ -48,6 +51,7 @@ __all__ = [
     "drawn_pairs",
     "expected_indistinguishable_pairs",
     "expected_rivals",
+    "expected_weights",
     "human_bytes",
     "indistinguishable_bound",
     "inverted_index_bytes",
@@ -58,13 +62,16 @@ __all__ = [
     "parse_bytes",
     "prediction_bytes",
     "propose",
+    "pruned_one_vs_all",
     "query_operations",
     "repetitions_needed",
     "signature_bytes",
+    "stored_bytes",
     "suggested_buckets",
     "training_bytes",
     "training_memory",
     "unbiased",
     "usable_cores",
+    "with_clusters",
     "workers_within",
 ]

@@ -40,7 +40,7 @@ class Costs:
     bytes: int
     one_vs_all_parameters: int
     one_vs_all_bytes: int
-    operations: int  # multiply-adds of an answer to a dense row, R B d + K R where linear
+    operations: int  # multiply-adds of an answer to a dense row, R B d + K R if linear; of sparse weights, at most
     one_vs_all_operations: int
     sparse_operations: int  # of an answer to a row of so many values as the data have
     one_vs_all_sparse_operations: int
@@ -75,7 +75,7 @@ def costs(shape: Shape, nonzeros: float) -> Costs:
     values = round(nonzeros)
     return Costs(
         parameters=parameters,
-        bytes=FLOAT_BYTES * parameters,
+        bytes=shape.model_bytes,
         one_vs_all_parameters=rivals,
         one_vs_all_bytes=FLOAT_BYTES * rivals,
         operations=query_operations(shape),

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, inf
+from math import ceil
 
 from xmach.block_sizes import (
     ANSWER_ROWS,
     COUNTED_LABELS,
-    COUNTED_TOKENS,
     HASHED_LABELS,
-    LANES,
-    PART_GROUPS,
     SCALING_ROWS,
     SCANNED_LABELS,
     SKETCH_BYTES,
@@ -25,8 +22,18 @@ from xmach.block_sizes import (
     VALIDATION_ROWS,
 )
 from xmach.buckets import WIDTH
-from xmach.errors import ParameterError
-from xmach.parameters import real, whole
+from xmach.parameters import whole
+from xmach.planning.data_size import SOURCE_BYTES, UNKNOWN, DataSize
+from xmach.planning.linear_memory import (
+    KERNEL_BYTES,
+    choosing_bytes,
+    descent_bytes,
+    joining_bytes,
+    linear_preparing_bytes,
+    n_parts,
+    part_bytes,
+    scaled_bytes,
+)
 from xmach.planning.machine import usable_cores
 from xmach.planning.sizes import FLOAT_BYTES, Shape, inverted_index_bytes, signature_bytes
 
@@ -37,13 +44,6 @@ LIBRARY_BYTES = 121 * 2**20
 PARENT_BYTES = 87 * 2**20
 WORKER_BYTES = 76 * 2**20
 POOL_BYTES = 15 * 2**20
-# What reading tables adds to the command's process: PyArrow's readers with pandas, and a block of rows; for text also
-# a block of hashed texts.
-SOURCE_BYTES = {"numbers": 0, "table": 68 * 2**20, "text": 76 * 2**20}
-# Learning a vocabulary: a distinct token in a table that has just grown, and the most that three kinds can take; of the
-# values that rows have, 2 to 4 in 100 were distinct tokens in the texts measured.
-TOKEN_BYTES, DISTINCT_SHARE = 80, 0.05
-LEARNING_BYTES = 144 * COUNTED_TOKENS  # three full tables of 32 bytes a token, and one that is made anew
 WRITER_BYTES = 38 * 2**20  # PyArrow's writers of answers, with pandas, which it imports where it is installed
 DECODER_BYTES = 8 * 2**20  # the kernels that predicting has beyond those of training
 RETAINED_BYTES = 20 * 2**20  # what the C library has not given back when training is over
@@ -52,58 +52,8 @@ ADAM_COPIES = 3  # a parameter and its two moments
 BATCH_VALUE_BYTES = 40  # a stored value of a batch at the peak: gathered, scaled in float64, transposed
 WAITING_VALUE_BYTES = 24  # of one that is ready: by row and by feature, with room for as many features
 DENSE_VALUE_BYTES = 16  # a value of a dense batch at the peak: gathered, squared in float64, scaled
-NONZEROS_PER_ROW = 100.0  # of sparse rows, where nobody has counted
 SKETCH_COPIES = 2.25  # the sketch beside its logarithms; a mask of it
 PRUNED_COPIES = 3.0  # and, where nothing can be pruned, the rows that are scanned instead
-
-
-@dataclass(frozen=True)
-class DataSize:
-    """What is known of the rows; nothing known: no rows, of which nothing is counted."""
-
-    n_rows: int = 0
-    nonzeros_per_row: float = NONZEROS_PER_ROW
-    labels_per_row: float = 1.0
-    sparse: bool = True
-    n_validation: int = 0
-    source: str = "numbers"  # or a "table" of numbers, or a table of "text", read by the run itself
-    vocabulary: int = 0  # tokens that the run learns from its text, and that have slots of their own
-
-    def __post_init__(self) -> None:
-        if self.source not in SOURCE_BYTES:
-            raise ParameterError(f"source must be one of {', '.join(SOURCE_BYTES)}; got {self.source!r}")
-        whole("n_rows", self.n_rows, 0)
-        whole("n_validation", self.n_validation, 0)
-        whole("vocabulary", self.vocabulary, 0)
-        if self.vocabulary and self.source != "text":
-            raise ParameterError(f"a vocabulary is of text, but source is {self.source!r}")
-        real("nonzeros_per_row", self.nonzeros_per_row, 0, inf, with_low=True)
-        real("labels_per_row", self.labels_per_row, 0, inf, with_low=True)
-
-    def values(self, n_rows: int) -> int:
-        """The stored values of so many sparse rows."""
-        return ceil(n_rows * self.nonzeros_per_row)
-
-    @property
-    def vocabulary_bytes(self) -> int:
-        """The keys of a vocabulary, and the table to look them up in: a power of two of places, two a key or more."""
-        return 8 * (self.vocabulary + (1 << (2 * self.vocabulary - 1).bit_length())) if self.vocabulary else 0
-
-    @property
-    def learning_bytes(self) -> int:
-        """What learning the vocabulary takes at most, by how many distinct tokens such rows may have."""
-        return (
-            min(LEARNING_BYTES, ceil(TOKEN_BYTES * DISTINCT_SHARE * self.values(self.n_rows))) if self.vocabulary else 0
-        )
-
-    def mapped_bytes(self, n_features: int) -> int:
-        """The data files: columns and values (or a dense row), labels and their values, two 64-bit offsets."""
-        n_rows = self.n_rows + self.n_validation
-        features = 8 * self.values(n_rows) if self.sparse else FLOAT_BYTES * n_rows * n_features
-        return features + ceil(8 * n_rows * self.labels_per_row) + 16 * n_rows
-
-
-UNKNOWN = DataSize()
 
 
 @dataclass(frozen=True)
@@ -120,6 +70,10 @@ class TrainingMemory:
     held: int  # finished models that no store takes
     preparing: int  # peak while a vocabulary is learned, the file read, the scaling fitted
     settling: int  # peak while the estimator is chosen on validation rows, which maps all R models
+    choosing: int = 0  # peak while the settings of linear buckets are chosen
+    joining: int = 0  # what making a repetition of its finished parts takes, in the parent
+    copying: int = 0  # the finished weights of a part once more, for a moment: hardly in two workers at a time
+    queued: bool = False  # whether parts wait for workers, so that all of these train while the parent joins
 
     @property
     def repetition(self) -> int:
@@ -127,14 +81,26 @@ class TrainingMemory:
         return self.worker + self.state + self.step + self.best
 
     @property
+    def working(self) -> int:
+        """What the repetitions in training take at most, the joining of their parts included.
+
+        A worker whose part completed a repetition begins the next part with no finished weights, if there is one.
+        """
+        training = self.workers * self.repetition + self.copying
+        if not self.worker:
+            return max(training, self.joining)
+        others = self.workers * self.repetition - (self.copying if self.queued else self.repetition)
+        return max(training, others + self.joining)
+
+    @property
     def training(self) -> int:
         """The peak while repetitions are trained."""
-        return self.parent + self.data + self.workers * self.repetition + self.held
+        return self.parent + self.data + self.working + self.held
 
     @property
     def total(self) -> int:
         """The peak of the run."""
-        return max(self.training, self.preparing, self.settling)
+        return max(self.training, self.preparing, self.settling, self.choosing)
 
 
 def training_memory(
@@ -149,22 +115,29 @@ def training_memory(
     batch = whole("batch_size", batch_size, 1)
     pool = workers > 1 if pool is None else pool
     parent = LIBRARY_BYTES + PARENT_BYTES + SOURCE_BYTES[data.source] + (POOL_BYTES if pool else 0)
+    kernels = 0 if shape.weights is None else KERNEL_BYTES
+    parent += kernels
     learning = parent + data.learning_bytes
     table = (2 if shape.n_buckets <= 2**16 else 4) * shape.n_labels if shape.n_tables else 0
     parent += data.vocabulary_bytes + shape.n_tables * table
     mapped = data.mapped_bytes(shape.n_features)
     linear = shape.weights is not None
+    reading = linear_preparing_bytes(shape, data) if linear else 0
     return TrainingMemory(
         workers=workers,
         parent=parent,
-        worker=WORKER_BYTES + table if pool else 0,
-        data=mapped + (8 * data.values(data.n_rows) + 8 * data.n_rows if linear else 0),  # rows scaled once
-        state=_descent_bytes(shape, data) if linear else ADAM_COPIES * shape.repetition_bytes,
+        worker=WORKER_BYTES + kernels + table if pool else 0,
+        data=scaled_bytes(shape, data) if linear else mapped,
+        state=descent_bytes(shape, data) if linear else ADAM_COPIES * shape.repetition_bytes,
         step=0 if linear else _step_bytes(shape, data, batch),
         best=shape.repetition_bytes if data.n_validation and not linear else 0,
         held=models_held * shape.repetition_bytes,
-        preparing=max(learning, parent + mapped + _preparing_bytes(shape, data)),
+        preparing=max(learning, parent + mapped + max(_preparing_bytes(shape, data), reading)),
         settling=_settling_bytes(shape, data) if data.n_validation else 0,
+        choosing=parent + mapped + choosing_bytes(shape, data) if linear and data.choosing else 0,
+        joining=joining_bytes(shape) if linear else 0,
+        copying=part_bytes(shape) if linear else 0,
+        queued=linear and shape.n_repetitions * n_parts(shape) > workers,
     )
 
 
@@ -226,12 +199,6 @@ def _scratch_bytes(shape: Shape) -> int:
     sums = 2 << min(22, max(6, (shape.n_labels - 1).bit_length()))
     longest = 2 * shape.n_labels // shape.n_buckets  # twice the mean list
     return sums + 8 * shape.n_repetitions * shape.n_buckets + 8 * longest + 9 * 2**14  # and labels at hand
-
-
-def _descent_bytes(shape: Shape, data: DataSize) -> int:
-    """What 64 buckets in training take: their weights, and a row's dual variables, norm, cost, mask and place."""
-    part = 8 * PART_GROUPS * ceil((shape.weights or 0) * LANES / shape.n_buckets)  # finished groups of the part
-    return FLOAT_BYTES * LANES * (shape.n_features + data.n_rows) + 24 * data.n_rows + part
 
 
 def _step_bytes(shape: Shape, data: DataSize, batch: int) -> int:

@@ -7,9 +7,19 @@ from dataclasses import dataclass
 from math import floor, log10, sqrt
 
 from xmach.buckets import RANDOM, clustered_repetitions
+from xmach.config import LINEAR, NETWORK
 from xmach.errors import ParameterError
 from xmach.parameters import whole
-from xmach.planning.memory import UNKNOWN, DataSize, TrainingMemory, prediction_bytes, training_memory
+from xmach.planning.data_size import UNKNOWN, DataSize
+from xmach.planning.linear_proposal import (
+    linear_buckets,
+    linear_repetitions,
+    linear_shape,
+    why_linear_buckets,
+    why_linear_repetitions,
+    why_weights,
+)
+from xmach.planning.memory import TrainingMemory, prediction_bytes, training_memory
 from xmach.planning.sizes import Shape
 from xmach.planning.theory import repetitions_needed
 from xmach.planning.units import human_bytes
@@ -34,6 +44,10 @@ class Request:
     memory: int | None = None  # bytes that training and predicting may take; None: as much as they want
     workers: int = 1  # repetitions at a time; with a budget, the most of them
     bucketing: str = RANDOM  # or `mixed`, `clustered`, which keep tables of size K
+    learner: str = NETWORK  # or `linear`: sparse linear buckets, without hidden layers
+    cost: float | None = None  # of linear buckets; None: chosen while training
+    prune_below: float = 0.1  # of linear buckets
+    weight_bits: int = 8  # of linear buckets
 
 
 @dataclass(frozen=True)
@@ -100,6 +114,7 @@ def workers_within(budget: int, shape: Shape, data: DataSize, batch_size: int, m
     one = training_memory(shape, data, batch_size)
     if one.total > budget:
         phase, advice = "training one repetition", "a smaller hidden layer, fewer buckets, or fewer features"
+        advice = "fewer rows or fewer features" if shape.weights is not None else advice
         if one.settling > max(one.training, budget):
             phase, advice = "choosing the estimator on validation rows, which maps all models,", "fewer repetitions"
         raise ParameterError(
@@ -114,6 +129,12 @@ def workers_within(budget: int, shape: Shape, data: DataSize, batch_size: int, m
 
 def _candidates(request: Request) -> Iterator[Shape]:
     """Plans from the best to the least, of which the first that fits is taken."""
+    if request.learner == LINEAR:
+        for n_buckets in _bucket_choices(request, ()):
+            given = request.n_repetitions
+            for n_repetitions in linear_repetitions(request, n_buckets) if given is None else (given,):
+                yield linear_shape(request, n_buckets, n_repetitions)
+        return
     widths = HIDDEN if request.hidden is None else (request.hidden,)
     for floor_ in (FAIR_REPETITIONS, 1):  # below 8 repetitions only where nothing else helps
         for hidden in widths:
@@ -132,6 +153,7 @@ def _bucket_choices(request: Request, hidden: tuple[int, ...]) -> Iterator[int]:
         yield request.n_buckets
         return
     wish = suggested_buckets(request.n_labels)
+    wish = linear_buckets(request.n_labels, wish) if request.learner == LINEAR else wish
     fewest = min(wish, FEWEST_BUCKETS if not hidden or request.hidden is not None else max(FEWEST_BUCKETS, wish // 4))
     while wish > fewest:
         yield wish
@@ -152,12 +174,16 @@ def _why_hashing(request: Request, shape: Shape) -> Iterator[str]:
     """Where B and R come from."""
     K, B, R = shape.n_labels, shape.n_buckets, shape.n_repetitions
     needed = repetitions_needed(K, B, request.delta)
-    if request.n_buckets is None:
+    if request.n_buckets is None and request.learner == LINEAR:
+        yield why_linear_buckets(request, shape, suggested_buckets(K))
+    elif request.n_buckets is None:
         wish = suggested_buckets(K)
         of = "4 sqrt(K)" if wish == B else f"less than the {wish:,} of 4 sqrt(K), to fit"
         yield f"B = {B:,}: {of}, about {K / B:,.0f} labels a bucket; more cost output weights, fewer mix more labels"
     theorem = f"Theorem 2 asks for {needed}, so that all pairs of labels differ with probability 1 - {request.delta:g}"
-    if request.n_repetitions is None and needed < R:
+    if request.n_repetitions is None and request.learner == LINEAR:
+        yield why_linear_repetitions(shape, theorem)
+    elif request.n_repetitions is None and needed < R:
         yield f"R = {R}: {theorem}; precision goes on rising to about {GOOD_REPETITIONS}"
     elif request.n_repetitions is None:
         yield f"R = {R}: {theorem}"
@@ -173,7 +199,9 @@ def _why_hashing(request: Request, shape: Shape) -> Iterator[str]:
 
 
 def _why_layers(request: Request, shape: Shape) -> Iterator[str]:
-    if request.hidden is None and shape.hidden:
+    if request.learner == LINEAR:
+        yield from why_weights(request, shape)
+    elif request.hidden is None and shape.hidden:
         better = "as wide as `xmach train` makes it" if shape.hidden == HIDDEN[0] else "the widest that fits"
         yield f"hidden = {','.join(map(str, shape.hidden))}: {better}; it costs d x H weights a repetition"
     elif request.hidden is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 
 import numpy as np
 
 from xmach.parameters import MOST_REPETITIONS, whole
 
 FLOAT_BYTES = 4  # weights, activations and gradients are float32
-ENTRY_BYTES = 2.1  # a stored weight of a linear bucket: 8 bits, and 8 to tell its bucket, with some fillers
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Shape:
     n_repetitions: int
     n_tables: int = 0  # repetitions whose buckets are tables, made of the rows
     weights: int | None = None  # stored weights of a repetition, if it has sparse linear buckets
+    weight_bits: int = 8  # of each of those; 32: as they were learned
 
     def __post_init__(self) -> None:
         widths = _widths(self.n_features, self.hidden, self.n_buckets)  # Python ints, whose products cannot overflow
@@ -55,7 +56,7 @@ class Shape:
     def repetition_bytes(self) -> int:
         """One repetition's parameters."""
         if self.weights is not None:
-            return round(ENTRY_BYTES * self.weights) + 4 * (self.n_features + 1) + 8 * self.n_buckets
+            return stored_bytes(self.weights, self.n_features, self.n_buckets, self.weight_bits)
         return FLOAT_BYTES * self.parameters
 
     @property
@@ -65,6 +66,20 @@ class Shape:
 
     def __str__(self) -> str:
         return f"{'-'.join(str(width) for width in self.widths)} x {self.n_repetitions}"
+
+
+def stored_bytes(weights: int, n_features: int, n_buckets: int, bits: int = 8) -> int:
+    """One repetition of sparse linear buckets: lists by feature of codes and gaps (models/linear.py).
+
+    A gap takes a byte, and 255 buckets without a weight a filler; or two bytes and hardly any filler, if that is less.
+    The fillers of a feature were measured: they are about half of those that it would have without any weight, fewer
+    the more weights there are.
+    """
+    code = bits // 8
+    stretches = n_buckets / 255  # fillers of a feature whose only weight is in the last bucket
+    fillers = n_features * max(0.0, stretches - 2) * 0.55 / (1 + weights / max(1.0, n_features * stretches) / 5)
+    lists = min((1 + code) * (weights + fillers), (2 + code) * weights)
+    return ceil(lists) + 4 * (n_features + 1) + 8 * n_buckets
 
 
 def network_parameters(n_features: int, hidden: Sequence[int], n_buckets: int) -> int:
@@ -80,10 +95,13 @@ def one_vs_all_parameters(n_features: int, hidden: Sequence[int], n_labels: int)
 def query_operations(shape: Shape, nonzeros: int | None = None) -> int:
     """Multiplications and additions of one answer: R B d + K R (the paper's count), a network's layers instead of B d.
 
-    With `nonzeros` the first layer reads only so many values of a sparse row.
+    With `nonzeros` the first layer reads only so many values of a sparse row. Of sparse linear buckets it is the most:
+    every weight is read once at most.
     """
     first = shape.n_features if nonzeros is None else min(shape.n_features, nonzeros)
     layers = sum(inputs * outputs for inputs, outputs in pairwise((first, *shape.widths[1:])))
+    if shape.weights is not None:
+        layers = min(layers, shape.weights)
     return shape.n_repetitions * (layers + shape.n_labels)
 
 

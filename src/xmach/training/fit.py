@@ -26,11 +26,11 @@ from xmach.features import fit_scaler
 from xmach.files import scratch_folder
 from xmach.learners import LinearLearner, Outcome, PartLearner, prepare_rows
 from xmach.parameters import whole
-from xmach.planning import Plan, usable_cores
+from xmach.planning import Plan, human_bytes, usable_cores
 from xmach.predictor import Predictor
 from xmach.store import ModelStore, load
 from xmach.training.job import Job, is_built_in, plan_training
-from xmach.training.memory import check_budget, workers_within
+from xmach.training.memory import check_budget, expected_model_bytes, workers_within
 from xmach.training.run import ProgressHandler, StageProgress, train, watched
 from xmach.types import TextRows
 
@@ -180,9 +180,14 @@ def _begin(store: ModelStore, job: Job, wanted: Sequence[int], text: TextRows | 
     missing = [r for r in wanted if not store.has(r)]
     _log.info(
         f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {hashes.n_buckets:,} buckets; "
-        f"{len(missing)} of {hashes.n_repetitions} repetitions to train"
+        f"{len(missing)} of {hashes.n_repetitions} repetitions to train{_expected_size(job)}"
     )
     return missing
+
+
+def _expected_size(job: Job) -> str:
+    """How large a model of linear buckets will be, in words; a network's size is known from its shape."""
+    return f"; about {human_bytes(expected_model_bytes(job))} in all" if job.plan.linear is not None else ""
 
 
 def _how_to_resume(store: ModelStore | None, missing: Sequence[int]) -> str:
@@ -233,26 +238,35 @@ def _prepared_rows(job: Job, executor: Executor) -> Iterator[Job]:
     Linear buckets visit every row many times, so rows are scaled once.
     """
     share = executor.workers > 1
-    learner = job.learner
-    if not isinstance(learner, LinearLearner) and (not share or job.data.folder is not None):
+    linear = isinstance(job.learner, LinearLearner)
+    if not linear and (not share or job.data.folder is not None):
         yield job
         return
     with scratch_folder() as folder:
-        if isinstance(learner, LinearLearner):
-            rows, features, scale = prepare_rows(job.data.features, job.scaler)
-            # it is never compared with another: no time is spent on a fingerprint
-            data = Dataset(
-                rows, job.data.labels, weights=job.data.weights, stored_fingerprint="", columns=job.data.columns
-            )
-            if share:
-                save_array(folder / "features.npy", features)
-            learner = replace(learner, features=folder / "features.npy" if share else features, scale=scale)
-            job = replace(job, data=data, validation=None, learner=learner)  # validation rows chose the settings
-        if share:
+        if linear:
+            job = _with_scaled_rows(job, folder if share else None)
+        else:
             job = replace(job, data=job.data.save(folder / "data"))
-        if share and job.validation is not None:
-            job = replace(job, validation=job.validation.save(folder / "validation"))
+            if job.validation is not None:
+                job = replace(job, validation=job.validation.save(folder / "validation"))
         yield job
+
+
+def _with_scaled_rows(job: Job, folder: Path | None) -> Job:
+    """The job with rows scaled for linear buckets: in memory, or mapped from a folder, without a copy in memory."""
+    learner, data = job.learner, job.data
+    assert isinstance(learner, LinearLearner)
+    rows, features, scale = prepare_rows(data.features, job.scaler)
+    # it is never compared with another: no time is spent on a fingerprint
+    scaled = Dataset(rows, data.labels, weights=data.weights, stored_fingerprint="", columns=data.columns)
+    if folder is None:
+        learner = replace(learner, features=features, scale=scale)
+    else:
+        save_array(folder / "features.npy", features)
+        learner = replace(learner, features=folder / "features.npy", scale=scale)
+        scaled = scaled.save(folder / "data")
+    data.let_go()
+    return replace(job, data=scaled, validation=None, learner=learner)  # validation rows chose the settings
 
 
 def _doubts(data: Dataset, config: MachConfig) -> list[str]:

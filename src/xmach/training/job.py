@@ -9,12 +9,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from xmach.buckets import UniversalHashes, clustered_repetitions
-from xmach.config import AUTO, LEARNERS, LINEAR, LOGISTIC, NETWORK, STORE_BITS, LinearSettings, MachConfig
+from xmach.config import AUTO, LEARNERS, LINEAR, LOGISTIC, NETWORK, STORE_BITS, MachConfig
 from xmach.data import Dataset
 from xmach.data.read.rows import row_offsets, row_order
 from xmach.errors import InputError
 from xmach.features import Scaler
-from xmach.learners import LabelledRows, Learner, LinearLearner, NetworkLearner, choose_settings
+from xmach.learners import Choice, LabelledRows, Learner, LinearLearner, NetworkLearner, choose_settings
 from xmach.planning import Plan, available_bytes, check_memory, clustering_bytes
 from xmach.training.bucketing import make_buckets, mean_one
 from xmach.types import Int32Array, OnProgress, SparseRows, TextRows
@@ -29,6 +29,7 @@ class Job:
     data: Dataset
     validation: Dataset | None
     scaler: Scaler
+    expected_weights: int | None = None  # of a repetition with hashed linear buckets, by some that were trained
 
 
 def plan_training(
@@ -67,8 +68,10 @@ def plan_training(
         learner=_kind(config),
         bucketing=config.bucketing,
     )
+    expected_weights = None
     if config.learner == LINEAR:
-        plan = replace(plan, linear=_linear_settings(config, plan, begun, data, validation, scaler))
+        linear, expected_weights = _linear_settings(config, plan, begun, data, validation, scaler)
+        plan = replace(plan, linear=linear)
     if clustered_repetitions(config.bucketing, config.n_repetitions):
         if begun is not None and not plan.differences(begun):
             plan = begun
@@ -77,7 +80,7 @@ def plan_training(
             check_memory(needed, "clustering similar labels into buckets", "use random buckets", available_bytes())
             buckets = make_buckets(hashes, config.bucketing, data, scaler, config.seed, on_progress)
             plan = replace(plan, hashes=buckets)
-    return Job(plan, _learner(config, plan), data, validation, scaler)
+    return Job(plan, _learner(config, plan), data, validation, scaler, expected_weights)
 
 
 def _learner(config: MachConfig, plan: Plan) -> Learner:
@@ -103,7 +106,7 @@ def _kind(config: MachConfig) -> str:
 
 def _linear_settings(
     config: MachConfig, plan: Plan, begun: Plan | None, data: Dataset, validation: Dataset | None, scaler: Scaler
-) -> LinearSettings:
+) -> Choice:
     """The settings of linear buckets with everything decided, as in the plan of the run being resumed if there is one.
 
     Buckets of the first repetition decide, as hashed: tables of clusters are not made yet.
@@ -114,7 +117,7 @@ def _linear_settings(
     if begun is not None and begun.linear is not None:
         # if anything else differs, the store says what, and nothing needs to be chosen
         chosen = {name: getattr(begun.linear, name) for name in ("cost", "passes") if getattr(settings, name) == AUTO}
-        return replace(settings, **chosen)
+        return Choice(replace(settings, **chosen))
 
     def labelled(rows: Dataset) -> LabelledRows:
         weights = None if rows.weights is None else mean_one(rows.weights, rows.n_rows)

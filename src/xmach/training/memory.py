@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 from xmach.buckets import clustered_repetitions
 from xmach.config import MachConfig
 from xmach.data import Dataset
@@ -16,9 +14,11 @@ from xmach.planning import (
     available_bytes,
     check_memory,
     clustering_bytes,
+    expected_weights,
     human_bytes,
     training_bytes,
     training_memory,
+    with_clusters,
 )
 from xmach.planning import workers_within as most_workers
 from xmach.training.job import Job
@@ -56,22 +56,22 @@ def check_training_memory(job: Job, workers: int, models_held: int) -> None:
     This process is in memory already, and pages of mapped rows can leave it: neither counts here.
     """
     memory = training_memory(*_sizes(job), workers, models_held=models_held)
-    needed = workers * memory.repetition + memory.held
+    needed = memory.working + memory.held
     what = f"training {workers} repetition{'s' if workers > 1 else ''} at a time"
     fewer = "train fewer at a time (workers, n_jobs), or with " if workers > 1 else "train with "
     smaller = "a smaller hidden layer, " if job.plan.linear is None and job.plan.settings.hidden else ""
     check_memory(needed, what, f"{fewer}{smaller}fewer buckets or fewer features", available_bytes())
 
 
+def expected_model_bytes(job: Job) -> int:
+    """The size of the model that comes of a job; of linear buckets an estimate."""
+    return _sizes(job)[0].model_bytes
+
+
 def _sizes(job: Job) -> tuple[Shape, DataSize, int]:
     """What the memory of a job follows from: the model, the rows, and the rows of a training step."""
     plan, data, features = job.plan, job.data, job.data.features
     hashes, settings = plan.hashes, plan.settings
-    shape = Shape(
-        hashes.n_labels, plan.n_features, settings.hidden, hashes.n_buckets, hashes.n_repetitions,
-        n_tables=len(clustered_repetitions(plan.bucketing, hashes.n_repetitions)),
-        weights=None if plan.linear is None else _expected_weights(data),
-    )  # fmt: skip
     rows = DataSize(
         n_rows=data.n_rows,
         nonzeros_per_row=features.nnz / max(1, data.n_rows) if isinstance(features, SparseRows) else 0.0,
@@ -81,17 +81,27 @@ def _sizes(job: Job) -> tuple[Shape, DataSize, int]:
         source="numbers" if data.columns is None else "text" if data.columns.text else "table",
         vocabulary=_vocabulary_size(job),
     )
+    shape = Shape(
+        hashes.n_labels, plan.n_features, settings.hidden, hashes.n_buckets, hashes.n_repetitions,
+        n_tables=len(clustered_repetitions(plan.bucketing, hashes.n_repetitions)),
+        weights=_weights(job, rows),
+        weight_bits=8 if plan.linear is None else int(plan.linear.store_bits),
+    )  # fmt: skip
     return shape, rows, effective_batch_size(settings.batch_size, data.n_rows)
 
 
-def _expected_weights(data: Dataset) -> int:
-    """The weights that a repetition of linear buckets keeps, roughly.
-
-    On citeulike_t and tate 0.25 to 0.32 for each label of a row and value of the row.
-    """
-    features = data.features
-    values = features.nnz if isinstance(features, SparseRows) else data.n_rows * data.n_features
-    return ceil(0.3 * data.labels.nnz * values / max(1, data.n_rows))
+def _weights(job: Job, rows: DataSize) -> int | None:
+    """The weights that a repetition of linear buckets is expected to keep: by probed buckets, or else by a formula."""
+    plan = job.plan
+    if plan.linear is None:
+        return None
+    hashed = job.expected_weights
+    if hashed is None:
+        hashed = expected_weights(
+            plan.n_features, plan.hashes.n_buckets, rows, float(plan.linear.cost), plan.linear.prune_below
+        )
+    n_repetitions = plan.hashes.n_repetitions
+    return with_clusters(hashed, len(clustered_repetitions(plan.bucketing, n_repetitions)) / n_repetitions)
 
 
 def _vocabulary_size(job: Job) -> int:

@@ -1,0 +1,92 @@
+"""Which buckets and repetitions for sparse linear buckets, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from xmach.buckets import clustered_repetitions
+from xmach.planning.linear_sizes import TYPICAL_COST, expected_weights, with_clusters
+from xmach.planning.sizes import Shape
+from xmach.planning.theory import repetitions_needed
+from xmach.planning.units import human_bytes
+
+if TYPE_CHECKING:
+    from xmach.planning.proposal import Request
+
+LINEAR_BUCKETS = 1000  # proposed if each still has 4 labels, even if 4 sqrt(K) is less
+LINEAR_REPETITIONS, FEWEST_LINEAR, MOST_LINEAR = 6, 4, 8  # proposed; at least, if memory is short; at most
+
+
+def linear_buckets(n_labels: int, usual: int) -> int:
+    """B for linear buckets; `usual` is what a network would get."""
+    return max(usual, min(LINEAR_BUCKETS, n_labels // 4))
+
+
+def linear_repetitions(request: Request, n_buckets: int) -> range:
+    """The numbers of repetitions to try, from the best to the fewest."""
+    needed = repetitions_needed(request.n_labels, n_buckets, request.delta)
+    most = min(MOST_LINEAR, max(LINEAR_REPETITIONS, needed))
+    return range(most, min(most, max(FEWEST_LINEAR, needed)) - 1, -1)
+
+
+def linear_shape(request: Request, n_buckets: int, n_repetitions: int, cost: float | None = None) -> Shape:
+    """The model, with the weights that it is expected to keep; `cost` instead of the request's."""
+    tables = len(clustered_repetitions(request.bucketing, n_repetitions))
+    hashed = expected_weights(
+        request.n_features, n_buckets, request.data, cost or request.cost or TYPICAL_COST, request.prune_below
+    )
+    return Shape(
+        request.n_labels, request.n_features, (), n_buckets, n_repetitions, tables,
+        weights=with_clusters(hashed, tables / n_repetitions), weight_bits=request.weight_bits,
+    )  # fmt: skip
+
+
+def pruned_one_vs_all(request: Request) -> Shape:
+    """One linear classifier for each label, trained and pruned in the same way."""
+    alone = Shape(request.n_labels, request.n_features, (), max(2, request.n_labels), 1)
+    weights = expected_weights(
+        request.n_features, alone.n_buckets, request.data, request.cost or TYPICAL_COST, request.prune_below
+    )
+    return Shape(
+        alone.n_labels, alone.n_features, (), alone.n_buckets, 1, weights=weights, weight_bits=request.weight_bits
+    )
+
+
+def why_linear_buckets(request: Request, shape: Shape, usual: int) -> str:
+    """Where B comes from."""
+    n_buckets, wish = shape.n_buckets, linear_buckets(shape.n_labels, usual)
+    each = f"about {shape.n_labels / n_buckets:,.0f} labels a bucket"
+    if n_buckets < wish:
+        return f"B = {n_buckets:,}: less than {wish:,}, to fit; {each}"
+    if wish == usual:
+        return f"B = {n_buckets:,}: 4 sqrt(K), {each}"
+    return (
+        f"B = {n_buckets:,}: more than the {usual:,} of 4 sqrt(K), {each}; more linear buckets hardly make the "
+        "model larger, because a row gives weights mostly to the buckets of its labels"
+    )
+
+
+def why_linear_repetitions(shape: Shape, theorem: str) -> str:
+    """Where R comes from."""
+    each = f"{human_bytes(shape.repetition_bytes)} and " if shape.weights else ""
+    return (
+        f"R = {shape.n_repetitions}: {theorem}; {FEWEST_LINEAR} to {MOST_LINEAR} are proposed for linear buckets, "
+        f"as each repetition takes {each}as long as the first"
+    )
+
+
+def why_weights(request: Request, shape: Shape) -> Iterator[str]:
+    """What the expected weights rest on."""
+    yield (
+        f"{shape.weights:,} weights a repetition are expected from the rows, values and labels: within a factor of "
+        "about 2. `xmach train` logs a better estimate once it has chosen the cost"
+    )
+    if request.cost is None:
+        low, high = (
+            linear_shape(request, shape.n_buckets, shape.n_repetitions, cost).model_bytes for cost in (0.1, 3.0)
+        )
+        yield (
+            f"the cost is chosen on held-out rows; {TYPICAL_COST:g} is assumed here. 0.1 would make a model of "
+            f"{human_bytes(low)}, 3 of {human_bytes(high)}"
+        )
