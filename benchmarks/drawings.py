@@ -158,6 +158,18 @@ def draw_serving(results: Results, path: Path) -> None:
     lines(path, title, series, ("callers", "answers a second"))
 
 
+def draw_tagging(results: Results, path: Path) -> None:
+    """Precision, size and training time of the contestants that finished, on one set."""
+    rows = [row for row in results["rows"] if "failed" not in row]
+    columns: dict[str, dict[str, Spread]] = {
+        "P@1, %": {row["contestant"]: once(100 * row["quality"]["precision@1"]) for row in rows},
+        "MB of model": {row["contestant"]: once(row["bytes"] / 1e6) for row in rows},
+        "CPU seconds of training": {row["contestant"]: Spread(**row["training seconds"]["cpu"]) for row in rows},
+    }
+    title = f"The tagging contest: {path.stem.removeprefix('tagging-')}"
+    bars(path, title, [Panel(axis, {"": values}) for axis, values in columns.items()])
+
+
 DRAWINGS: Mapping[str, Callable[[Results, Path], None]] = {
     "training": draw_training,
     "text": draw_text,
@@ -172,4 +184,5 @@ DRAWINGS: Mapping[str, Callable[[Results, Path], None]] = {
     "learners": draw_learners,
     "multilabel": draw_multilabel,
     "theory": draw_theory,
+    "tagging": draw_tagging,  # of each set
 }

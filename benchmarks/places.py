@@ -27,8 +27,9 @@ def write_results(name: str, results: Any, markdown: str) -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     kept = json.dumps(results, indent=1)
     (OUT / f"{name}.json").write_text(kept + "\n", encoding="utf-8")
-    if name in DRAWINGS:
-        DRAWINGS[name](json.loads(kept), OUT / f"{name}.svg")
+    draw = DRAWINGS.get(name) or DRAWINGS.get(name.partition("-")[0])  # `tagging-tate` is drawn as `tagging`
+    if draw is not None:
+        draw(json.loads(kept), OUT / f"{name}.svg")
     (OUT / f"{name}.md").write_text(markdown, encoding="utf-8")
     print(markdown)
 

@@ -77,6 +77,13 @@ RESULTS: dict[str, Any] = {
         for r, p in ((2, 0.5), (4, 0.6))
         for name in ("log", "mean")
     ],
+    "tagging": {
+        "rows": [
+            {"contestant": "parabel", "bytes": 2e8, "quality": {"precision@1": 0.6}}
+            | {"training seconds": {"cpu": RATIO}},
+            {"contestant": "bonsai", "failed": "out of memory"},
+        ]
+    },
 }  # fmt: skip
 
 
