@@ -1,7 +1,7 @@
 """How much is held in memory at a time. The code that works in blocks and the memory planner both read it here."""
 
 LANES = 64  # linear buckets that are trained in step: their weights lie side by side
-PART_GROUPS = 4  # groups of so many buckets that are one part of a repetition
+PART_GROUPS = 4  # groups of LANES buckets in one part of a repetition
 PROBED_BUCKETS = 2 * LANES  # linear buckets that the choice of cost and passes trains
 MOST_PROBED_ROWS, MOST_HELD_OUT = 50_000, 5_000  # rows that they are trained on, and that they are compared on
 VALIDATION_ROWS = 1024  # validation rows in one forward pass

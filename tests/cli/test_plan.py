@@ -100,7 +100,7 @@ def test_linear_buckets_in_words() -> None:
     text = run(*LINEAR, "--labels-per-row", "6.1")
     assert "linear buckets       132190-1000, about" in text
     assert "8.10 GiB one-vs-all" in text
-    assert "if pruned alike" in text
+    assert "pruned, too" in text
     assert "while the cost is chosen" in text
     assert "hidden" not in text
     assert "while the cost is chosen" not in run(*LINEAR, "--cost", "1", "--passes", "5")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +12,35 @@ import typer
 from xmach.cli.arguments import JsonOption, ModelFolder
 
 if TYPE_CHECKING:
+    from xmach.planning import Plan
     from xmach.store import ModelStore
 
 
 def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
-    """Print a model's K, B, R, network, sizes, checksums and the repetitions that are there."""
-    from xmach.buckets import LearnedBuckets
-    from xmach.planning import human_bytes, network_parameters
+    """Print a model's K, B, R, learner, sizes, checksums and the repetitions that are there."""
     from xmach.store import ModelStore
-    from xmach.store.index import FOLDER
 
     store = ModelStore(model)
+    plan, facts = store.plan(), _facts(store)
+    if as_json:
+        typer.echo(json.dumps(facts))
+        return
+    for line in _lines(plan, facts):
+        typer.echo(line)
+
+
+def _facts(store: ModelStore) -> dict[str, Any]:
+    """What there is to know about a model, as JSON values."""
+    from xmach.planning import network_parameters
+    from xmach.store.index import FOLDER
+
     plan, present, manifest = store.plan(), store.present(), store.manifest()
     hashes = plan.hashes
     network = plan.linear is None
     each = network_parameters(plan.n_features, plan.settings.hidden, plan.hashes.n_buckets) if network else 0
     kept = {} if network else {r: int(store.history(r)[-1]["weights"]) for r in present}
-    size, tables = _bytes_beside(model, FOLDER)
-    facts: dict[str, Any] = {
+    size, tables = _bytes_beside(store.folder, FOLDER)
+    return {
         "labels": plan.hashes.n_labels,
         "buckets": plan.hashes.n_buckets,
         "repetitions": plan.hashes.n_repetitions,
@@ -54,36 +66,38 @@ def inspect(model: ModelFolder, as_json: JsonOption = False) -> None:
         **({"final_losses": {r: store.history(r)[-1]["loss"] for r in present}} if network else {"weights": kept}),
         "files": None if manifest is None else manifest["files"],
     }
-    if as_json:
-        typer.echo(json.dumps(facts))
-        return
-    hidden = plan.settings.hidden if network else ()
-    shape = "-".join(str(width) for width in (plan.n_features, *hidden, plan.hashes.n_buckets))
-    typer.echo(f"labels        {facts['labels']:,}{' (multilabel)' if plan.multilabel else ''}")
-    learned = (
-        f"; clusters of like labels in {len(hashes.tables)} repetitions" if isinstance(hashes, LearnedBuckets) else ""
-    )
-    typer.echo(
-        f"buckets       {hashes.n_buckets:,}, hash ((a x + b) mod {hashes.prime}) mod {hashes.n_buckets}{learned}"
-    )
-    typer.echo(
-        f"repetitions   {len(present)} of {plan.hashes.n_repetitions} there{'' if manifest else ', no manifest yet'}"
-    )
-    if plan.linear is None:
-        typer.echo(f"network       {shape}, {plan.settings.loss}, {each:,} parameters a repetition")
+
+
+def _lines(plan: Plan, facts: dict[str, Any]) -> Iterator[str]:
+    """The same in words."""
+    from xmach.buckets import LearnedBuckets
+    from xmach.planning import human_bytes
+
+    hashes, linear, present = plan.hashes, plan.linear, facts["present"]
+    hidden = plan.settings.hidden if linear is None else ()
+    shape = "-".join(str(width) for width in (plan.n_features, *hidden, hashes.n_buckets))
+    yield f"labels        {facts['labels']:,}{' (multilabel)' if plan.multilabel else ''}"
+    tables = len(hashes.tables) if isinstance(hashes, LearnedBuckets) else 0
+    learned = f"; clusters of like labels in {tables} repetitions" if tables else ""
+    yield f"buckets       {hashes.n_buckets:,}, hash ((a x + b) mod {hashes.prime}) mod {hashes.n_buckets}{learned}"
+    unfinished = "" if facts["complete"] else ", no manifest yet"
+    yield f"repetitions   {len(present)} of {hashes.n_repetitions} there{unfinished}"
+    if linear is None:
+        each = facts["parameters"] // hashes.n_repetitions
+        yield f"network       {shape}, {plan.settings.loss}, {each:,} parameters a repetition"
     else:
-        stored = f"{sum(kept.values()) // max(1, len(kept)):,} weights of {plan.linear.store_bits} bits a repetition"
-        settings = f"{plan.linear.linear_loss}, cost {plan.linear.cost:g}, {plan.linear.passes} passes"
-        typer.echo(f"linear        {shape}, {settings}, {stored}")
-    typer.echo(f"input         {_text(plan.features)}scaling {plan.scaling}, seed {plan.seed}")
-    typer.echo(f"estimator     {facts['estimator'] or 'not chosen yet'}")
+        kept = facts["weights"]
+        stored = f"{sum(kept.values()) // max(1, len(kept)):,} weights of {linear.store_bits} bits a repetition"
+        yield f"linear        {shape}, {linear.linear_loss}, cost {linear.cost:g}, {linear.passes} passes, {stored}"
+    yield f"input         {_text(plan.features)}scaling {plan.scaling}, seed {plan.seed}"
+    yield f"estimator     {facts['estimator'] or 'not chosen yet'}"
     expected = facts.get("expected_bytes")
-    typer.echo(
-        f"size          {human_bytes(size)}{f', about {human_bytes(expected)} when complete' if expected else ''}"
-    )
-    typer.echo(f"index         {f'{human_bytes(tables)}, beside the model' if tables else 'none'}")
+    whole = f", about {human_bytes(expected)} when complete" if expected else ""
+    yield f"size          {human_bytes(facts['bytes'])}{whole}"
+    index = facts["index_bytes"]
+    yield f"index         {f'{human_bytes(index)}, beside the model' if index else 'none'}"
     for name, entry in (facts["files"] or {}).items():
-        typer.echo(f"  {name:32} {human_bytes(entry['bytes']):>12}  sha256 {entry['sha256'][:16]}")
+        yield f"  {name:32} {human_bytes(entry['bytes']):>12}  sha256 {entry['sha256'][:16]}"
 
 
 def _expected_bytes(store: ModelStore) -> int | None:

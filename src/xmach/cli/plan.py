@@ -209,7 +209,7 @@ def _cost_lines(request: Request, proposal: Proposal, bill: Costs) -> Iterator[s
     )
     if shape.weights is not None:
         pruned = pruned_one_vs_all(request).model_bytes
-        yield f"  if pruned alike    {_gib(pruned)} one-vs-all: {_times(pruned / bill.bytes, 'smaller', 'larger')}"
+        yield f"  pruned, too        {_gib(pruned)} one-vs-all: {_times(pruned / bill.bytes, 'smaller', 'larger')}"
     most = "" if shape.weights is None else "at most "
     yield (
         f"operations a query   {most}{bill.operations:,} against {bill.one_vs_all_operations:,}: "

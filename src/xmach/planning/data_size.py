@@ -45,7 +45,7 @@ class DataSize:
         real("labels_per_row", self.labels_per_row, 0, inf, with_low=True)
 
     def values(self, n_rows: int) -> int:
-        """The stored values of so many sparse rows."""
+        """The stored values of `n_rows` sparse rows."""
         return ceil(n_rows * self.nonzeros_per_row)
 
     @property

@@ -95,8 +95,8 @@ def one_vs_all_parameters(n_features: int, hidden: Sequence[int], n_labels: int)
 def query_operations(shape: Shape, nonzeros: int | None = None) -> int:
     """Multiplications and additions of one answer: R B d + K R (the paper's count), a network's layers instead of B d.
 
-    With `nonzeros` the first layer reads only so many values of a sparse row. Of sparse linear buckets it is the most:
-    every weight is read once at most.
+    With `nonzeros` the first layer reads only that many values of a sparse row. For sparse linear buckets it is an
+    upper bound: every weight is read at most once.
     """
     first = shape.n_features if nonzeros is None else min(shape.n_features, nonzeros)
     layers = sum(inputs * outputs for inputs, outputs in pairwise((first, *shape.widths[1:])))
