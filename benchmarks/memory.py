@@ -161,9 +161,11 @@ def _training(case: Case, place: Path) -> tuple[list[str], dict[str, str]]:
         write_xmc(_rows(shape, data, data.n_rows, seed=0), place / "rows.txt")
     file, options = ("rows.txt", []) if data.source == "numbers" else _write_table(shape, data, place / "rows.csv")
     command = [sys.executable, "-m", "xmach", "train", str(place / file), "--model", str(place / "model"), *options]
-    command += ["--buckets", str(shape.n_buckets), "--repetitions", str(shape.n_repetitions), "--hidden", hidden]
-    command += ["--epochs", "1", "--batch-size", str(case.batch_size), "--workers", str(case.workers)]
-    if shape.weights is not None:
+    command += ["--buckets", str(shape.n_buckets), "--repetitions", str(shape.n_repetitions)]
+    command += ["--workers", str(case.workers), "--bucketing", "mixed" if shape.n_tables else "random"]
+    if shape.weights is None:
+        command += ["--hidden", hidden, "--epochs", "1", "--batch-size", str(case.batch_size)]
+    else:
         command += ["--learner", "linear"]
         command += [] if case.cost is None else ["--cost", str(case.cost), "--passes", "2"]
     if data.n_validation:

@@ -98,6 +98,7 @@ def test_a_plan_records_every_option(tmp_path: Path) -> None:
     config = MachConfig(
         n_buckets=8, n_repetitions=2, hidden=(6,), loss="bce", epochs=1, batch_size=32, learning_rate=0.01,
         weight_decay=0.1, dropout=0.2, patience=3, bucketing="mixed", scaling="l2", estimator="min", seed=5,
+        learner="network",
     )  # fmt: skip
     fit(made_up(60), config, tmp_path / "model", executor="local")
     values, plan = json.loads((tmp_path / "model" / "plan.json").read_text()), ModelStore(tmp_path / "model").plan()
@@ -130,7 +131,9 @@ def test_a_configuration_survives_json() -> None:
 
 @pytest.mark.parametrize("learner", ["other", None, 5, LogisticRegression])
 def test_a_learner_is_the_network_or_a_classifier(learner: Any) -> None:
-    with pytest.raises(ParameterError, match=r"must be 'network', 'linear' or a scikit-learn classifier \(an object"):
+    with pytest.raises(
+        ParameterError, match=r"must be 'auto', 'network', 'linear' or a scikit-learn classifier \(an object"
+    ):
         MachConfig(learner=learner)
 
 

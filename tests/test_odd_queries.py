@@ -44,7 +44,8 @@ LONE = "green \ud800 tea \udfff"  # no UTF-8 file can have it, a list can
 
 def trained(features: HashedText | VocabularyText, folder: Path, learner: str = "network") -> Path:
     texts = [f"{product} {i}" for product in PRODUCTS for i in range(8)]
-    clf = MACHClassifier(4, 8, hidden=(16,), epochs=20, learning_rate=0.02, features=features, learner=learner)
+    settings: dict[str, Any] = {"hidden": (16,), "epochs": 20, "learning_rate": 0.02} if learner == "network" else {}
+    clf = MACHClassifier(4, 8, features=features, learner=learner, bucketing="random", **settings)
     clf.fit(texts, [product for product in PRODUCTS for _ in range(8)]).save(folder)
     return folder
 

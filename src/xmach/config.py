@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
@@ -18,9 +17,10 @@ from xmach.parameters import MOST_REPETITIONS, real, whole
 
 AUTO = "auto"
 RANDOM = "random"  # buckets from hashes alone
+MIXED = "mixed"
 NETWORK, LINEAR = "network", "linear"  # the built-in learners
 LEARNERS = (NETWORK, LINEAR)
-BUCKETINGS = (RANDOM, "mixed", "clustered")
+BUCKETINGS = (RANDOM, MIXED, "clustered")
 ESTIMATORS = ("mean", "min", "median", "log")
 LOSSES = ("softmax", "bce")
 SQUARED_HINGE, LOGISTIC = "squared_hinge", "logistic"
@@ -28,6 +28,8 @@ LINEAR_LOSSES = (SQUARED_HINGE, LOGISTIC)
 STORE_BITS = (8, 32)
 SCALINGS = ("none", "tfidf", "l2")
 EXECUTORS = (AUTO, "local", "pool")
+
+NETWORK_DEFAULTS = {"hidden": (500,), "loss": LOSSES[0], "epochs": 10, "learning_rate": 2e-3}  # what `auto` means
 
 Check: TypeAlias = Callable[[str, Any], Any]  # (name to show in an error, value) -> the value as a plain Python value
 Settings = TypeVar("Settings", bound="OptionGroup")
@@ -50,18 +52,28 @@ def _option(default: Any, help: str, check: Check, type: type, flag: str | None,
 
 
 def _whole(
-    default: int, help: str, low: int, high: int | None = None, flag: str | None = None, parameter: str | None = None
+    default: int | str,
+    help: str,
+    low: int,
+    high: int | None = None,
+    flag: str | None = None,
+    parameter: str | None = None,
 ) -> Any:
-    return _option(default, help, lambda name, value: whole(name, value, low, high), int, flag, parameter)
+    def check(name: str, value: Any) -> int:
+        return whole(name, value, low, high)
+
+    if default == AUTO:
+        return _option(AUTO, help, _auto_or(check), str, flag, parameter)
+    return _option(default, help, check, int, flag, parameter)
 
 
-def _real(
-    default: float, help: str, low: float, high: float, *, with_low: bool, flag: str, parameter: str | None = None
-) -> Any:
+def _real(default: float | str, help: str, low: float, high: float, *, with_low: bool, flag: str) -> Any:
     def check(name: str, value: Any) -> float:
         return real(name, value, low, high, with_low=with_low)
 
-    return _option(default, help, check, float, flag, parameter)
+    if default == AUTO:
+        return _option(AUTO, help, _auto_or(check), str, flag, None)
+    return _option(default, help, check, float, flag, None)
 
 
 def _choice(default: str, help: str, choices: tuple[str, ...], flag: str) -> Any:
@@ -85,8 +97,9 @@ def layer_widths(name: str, value: Any) -> tuple[int, ...]:
 
 
 def _learner(name: str, value: Any) -> Any:
-    if value not in LEARNERS if isinstance(value, str) else isinstance(value, type) or not hasattr(value, "fit"):
-        known = ", ".join(map(repr, LEARNERS))
+    named = (AUTO, *LEARNERS)
+    if value not in named if isinstance(value, str) else isinstance(value, type) or not hasattr(value, "fit"):
+        known = ", ".join(map(repr, named))
         raise ParameterError(
             f"{name} must be {known} or a scikit-learn classifier (an object, not its class) with predict_proba or "
             f"decision_function; got {value!r}"
@@ -95,27 +108,17 @@ def _learner(name: str, value: Any) -> Any:
 
 
 def _auto_or(check: Check) -> Check:
-    """A check that also takes "auto"; the command line gives numbers as text."""
+    """A check that also takes "auto"."""
 
     def checked(name: str, value: Any) -> Any:
-        if isinstance(value, str):
-            if value == AUTO:
-                return value
-            value = _number(value)
+        if isinstance(value, str) and value == AUTO:
+            return value
         try:
             return check(name, value)
         except ParameterError as error:
             raise ParameterError(f"{error}, or {AUTO!r}") from None
 
     return checked
-
-
-def _number(text: str) -> Any:
-    """The number that a text is; the text itself if it is not one."""
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return text
 
 
 def _bits(name: str, value: Any) -> int:
@@ -154,22 +157,23 @@ class OptionGroup:
 
 @dataclass(frozen=True, repr=False)
 class NetworkSettings(OptionGroup):
-    """How a network is shaped and trained."""
+    """How a network is shaped and trained; `auto` is resolved here, and kept in the subclass `MachConfig`."""
 
-    hidden: tuple[int, ...] = _option(
-        (500,), "Widths of the hidden layers; none is logistic regression.", layer_widths, str, "--hidden", None
+    hidden: Any = _option(
+        AUTO, "Widths of a network's hidden layers: auto is 500, none logistic regression.", _auto_or(layer_widths),
+        str, "--hidden", None,
+    )  # fmt: skip
+    loss: Any = _choice(
+        AUTO, "A network's loss; auto is softmax, for multilabel rows too.", (AUTO, *LOSSES), flag="--loss"
     )
-    loss: Any = _choice(  # "auto" here, a `Loss` in NetworkSettings
-        AUTO, "Training loss; auto is softmax, for multilabel rows too.", (AUTO, *LOSSES), flag="--loss"
-    )
-    epochs: int = _whole(10, "Passes over the training rows.", 1, flag="--epochs")
+    epochs: Any = _whole(AUTO, "A network's passes over the training rows; auto is 10.", 1, flag="--epochs")
     batch_size: int = _whole(
         256, "Rows per training step; smaller if there are few rows, so that an epoch has 100 steps.", 1,
         flag="--batch-size",
     )  # fmt: skip
-    learning_rate: float = _real(
-        2e-3, "Adam's initial learning rate; it decays linearly to zero.", 0.0, math.inf, with_low=False,
-        flag="--learning-rate",
+    learning_rate: Any = _real(
+        AUTO, "Adam's initial learning rate, which decays linearly to zero; auto is 0.002.", 0.0, math.inf,
+        with_low=False, flag="--learning-rate",
     )  # fmt: skip
     weight_decay: float = _real(0.0, "Decoupled weight decay.", 0.0, math.inf, with_low=True, flag="--weight-decay")
     dropout: float = _real(
@@ -183,8 +187,9 @@ class NetworkSettings(OptionGroup):
 
     def __post_init__(self) -> None:
         self._check()
-        if self.loss == AUTO:
-            object.__setattr__(self, "loss", LOSSES[0])
+        for name, value in NETWORK_DEFAULTS.items():
+            if getattr(self, name) == AUTO:
+                object.__setattr__(self, name, value)
 
     def _check(self) -> None:
         super()._check()
@@ -225,21 +230,24 @@ class LinearSettings(OptionGroup):
     )  # fmt: skip
 
 
+_OF_EVERY_LEARNER = ("store_bits",)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MachConfig(NetworkSettings, LinearSettings):
     """What to train: everything that decides which model comes out of given rows."""
 
-    n_buckets: int = _whole(
-        2000, "B, the buckets that labels are hashed into; more buckets, fewer collisions, larger models.", 2,
+    n_buckets: Any = _whole(
+        AUTO, "B, the buckets that labels are hashed into; more buckets, fewer collisions, larger models.", 2,
         2**31 - 1, flag="--buckets",
     )  # fmt: skip
-    n_repetitions: int = _whole(
-        16, "R, the independent hashes and classifiers; accuracy rises with it.", 1, MOST_REPETITIONS,
+    n_repetitions: Any = _whole(
+        AUTO, "R, the independent hashes and classifiers; accuracy rises with it.", 1, MOST_REPETITIONS,
         flag="--repetitions",
     )  # fmt: skip
     bucketing: str = _choice(
-        RANDOM, "random: by hashes; clustered: similar labels share a bucket; mixed: alternately, best for top 100.",
-        BUCKETINGS, flag="--bucketing",
+        AUTO, "random: by hashes; clustered: similar labels share a bucket; mixed: alternately, for top 100.",
+        (AUTO, *BUCKETINGS), flag="--bucketing",
     )  # fmt: skip
     scaling: str = _choice(
         AUTO, "auto: sublinear tf-idf for sparse rows without negative values.", (AUTO, *SCALINGS), flag="--scaling"
@@ -249,11 +257,12 @@ class MachConfig(NetworkSettings, LinearSettings):
         (AUTO, *ESTIMATORS), flag="--estimator",
     )  # fmt: skip
     learner: Any = field(
-        default=NETWORK,
+        default=AUTO,
         metadata={
             "option": Option(
-                "network, or linear: sparse linear classifiers, small and fast for sparse rows such as texts.",
-                _learner, str, LEARNERS, "--learner",
+                "linear: sparse linear classifiers, for sparse rows such as texts; network: for dense rows; auto: by "
+                "the rows and the other options.",
+                _learner, str, (AUTO, *LEARNERS), "--learner",
             )
         },
     )  # fmt: skip
@@ -261,6 +270,28 @@ class MachConfig(NetworkSettings, LinearSettings):
 
     def __post_init__(self) -> None:
         self._check()
+        others = {NETWORK: self._given(LinearSettings), LINEAR: self._given(NetworkSettings)}
+        wrong = others.get(self.implied_learner, []) if isinstance(self.learner, str) else []
+        if wrong:
+            other = LINEAR if self.implied_learner == NETWORK else NETWORK
+            raise ParameterError(
+                f"the learner is {self.implied_learner!r}, but only learner={other!r} takes {' and '.join(wrong)}"
+            )
+
+    def _given(self, group: type[OptionGroup]) -> list[str]:
+        """The options of a learner that are not at their defaults, with their values."""
+        default = {each.name: each.default for each in fields(group)}
+        names = [name for name in default if name not in _OF_EVERY_LEARNER and getattr(self, name) != default[name]]
+        return [f"{name}={getattr(self, name)!r}" for name in names]
+
+    @property
+    def implied_learner(self) -> Any:
+        """The learner; if that is `auto`, the one that other options belong to, if there are any."""
+        if not isinstance(self.learner, str) or self.learner != AUTO:
+            return self.learner
+        if self._given(NetworkSettings):
+            return NETWORK
+        return LINEAR if self._given(LinearSettings) else AUTO
 
     @property
     def network(self) -> NetworkSettings:

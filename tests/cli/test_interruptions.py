@@ -17,10 +17,11 @@ from tests.conftest import Run, made_up
 from xmach.data import write_xmc
 from xmach.files import is_temporary
 
-SETTINGS = ["--buckets", "50", "--repetitions", "4", "--hidden", "200", "--dropout", "0.2"]
+SETTINGS = ["--buckets", "50", "--repetitions", "4"]
 
 
 LOCAL, POOL = ("--executor", "local"), ("--executor", "pool", "--workers", "2")
+NETWORK = ("--hidden", "200", "--dropout", "0.2")
 LINEAR = ("--learner", "linear", "--buckets", "1000", "--cost", "1")  # four parts a repetition
 
 
@@ -74,11 +75,11 @@ def killed(file: Path, model: Path, times: int, options: tuple[str, ...], seed: 
 @pytest.mark.parametrize(
     ("times", "options"),
     [
-        pytest.param(3, (*LOCAL, "--epochs", "20"), id="local"),
-        pytest.param(3, (*POOL, "--epochs", "20"), id="pool"),
+        pytest.param(3, (*LOCAL, *NETWORK, "--epochs", "20"), id="local"),
+        pytest.param(3, (*POOL, *NETWORK, "--epochs", "20"), id="pool"),
         pytest.param(2, (*POOL, *LINEAR, "--passes", "40"), id="linear, pool"),
-        pytest.param(10, (*LOCAL, "--epochs", "100"), id="local, ten times", marks=pytest.mark.slow),
-        pytest.param(10, (*POOL, "--epochs", "150"), id="pool, ten times", marks=pytest.mark.slow),
+        pytest.param(10, (*LOCAL, *NETWORK, "--epochs", "100"), id="local, ten times", marks=pytest.mark.slow),
+        pytest.param(10, (*POOL, *NETWORK, "--epochs", "150"), id="pool, ten times", marks=pytest.mark.slow),
         pytest.param(10, (*LOCAL, *LINEAR, "--passes", "500"), id="linear, local, ten times", marks=pytest.mark.slow),
         pytest.param(10, (*POOL, *LINEAR, "--passes", "700"), id="linear, pool, ten times", marks=pytest.mark.slow),
     ],
@@ -93,7 +94,9 @@ def test_killed_and_resumed_is_the_same_bytes(
     assert digest(tmp_path / "killed") == digest(tmp_path / "undisturbed")
 
 
-@pytest.mark.parametrize("options", [(*LOCAL, "--epochs", "20"), (*POOL, "--epochs", "20")], ids=["local", "pool"])
+@pytest.mark.parametrize(
+    "options", [(*LOCAL, *NETWORK, "--epochs", "20"), (*POOL, *NETWORK, "--epochs", "20")], ids=["local", "pool"]
+)
 def test_the_run_after_a_kill_leaves_nothing_over(file: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     """No board in the system's temporary folder, nothing half written in the model or the cache."""
     model, system = tmp_path / "model", tmp_path / "system"
@@ -109,7 +112,9 @@ def test_the_run_after_a_kill_leaves_nothing_over(file: Path, tmp_path: Path, op
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("options", [(*LOCAL, "--epochs", "12"), (*POOL, "--epochs", "12")], ids=["local", "pool"])
+@pytest.mark.parametrize(
+    "options", [(*LOCAL, *NETWORK, "--epochs", "12"), (*POOL, *NETWORK, "--epochs", "12")], ids=["local", "pool"]
+)
 def test_a_polite_signal_saves_and_says_how_to_resume(
     xmach: Run, file: Path, tmp_path: Path, number: signal.Signals, options: tuple[str, ...]
 ) -> None:
@@ -131,7 +136,7 @@ def test_a_signal_to_the_whole_group_while_workers_start(file: Path, tmp_path: P
     """As a terminal's Ctrl-C or a scheduler sends it; the moment sweeps over the start of the workers."""
     for delay in (0.0, 0.7, 1.5):
         model = tmp_path / f"model {delay}"
-        process = start(file, model, *POOL, "--epochs", "12", group=True)
+        process = start(file, model, *POOL, *NETWORK, "--epochs", "12", group=True)
         while process.poll() is None and not (model / "plan.json").exists():
             time.sleep(0.02)
         time.sleep(delay)

@@ -113,7 +113,7 @@ def test_another_cost_is_named(xmach: Run, rows: Path, model: Path) -> None:
     refused = xmach("train", rows, "--model", model, *OPTIONS, "--cost", 7, code=3).stderr
     assert "holds a model of another plan (cost: 7.0 here, " in refused
     assert "passes" not in refused
-    refused = xmach("train", rows, "--model", model, "--buckets", 8, "--repetitions", 3, code=3).stderr
+    refused = xmach("train", rows, "--model", model, "--learner", "network", "--buckets", 8, code=3).stderr
     assert "learner: network here, linear there" in refused
 
 

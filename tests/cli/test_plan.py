@@ -109,8 +109,8 @@ def test_linear_buckets_in_words() -> None:
 def test_linear_buckets_in_json() -> None:
     facts = json.loads(run(*LINEAR, "--labels-per-row", "6.1", "--cost", "0.3", "--json"))
     assert facts["learner"] == "linear"
-    assert (facts["buckets"], facts["repetitions"], facts["weight_bits"]) == (1000, 6, 8)
-    assert facts["bytes"] == 6 * facts["repetition_bytes"] > 6 * 2 * facts["expected_weights"]
+    assert (facts["buckets"], facts["repetitions"], facts["weight_bits"]) == (1000, 8, 8)
+    assert facts["bytes"] == 8 * facts["repetition_bytes"] > 6 * 2 * facts["expected_weights"]
     assert facts["training_parts"]["joining"] > 0
     assert facts["training_parts"]["total"] == facts["training_bytes"]
     assert facts["pruned_one_vs_all_bytes"] < facts["one_vs_all_bytes"]
@@ -131,7 +131,7 @@ def test_linear_buckets_in_json() -> None:
         (["--classes", "10", "--repetitions", "0"], "--repetitions must be a whole number from 1"),
         (["--classes", "10", "--delta", "2"], "delta must be a number in"),
         (["--classes", "10", "--features", "5", "--learner", "linear"], "--learner linear needs --rows"),
-        (["--classes", "10", "--learner", "linear", "--hidden", "5"], "--hidden is for networks"),
+        (["--classes", "10", "--learner", "linear", "--hidden", "5"], "only --learner network takes --hidden"),
         (["--classes", "10", "--hidden", "a"], "--hidden takes whole numbers"),
     ],
 )

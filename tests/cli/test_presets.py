@@ -14,7 +14,9 @@ from tests.conftest import Run, made_up
 
 from xmach.cli.model_options import config_of
 from xmach.cli.train import PresetName
+from xmach.config import MachConfig
 from xmach.data import Dataset, write_xmc
+from xmach.errors import ParameterError
 from xmach.planning.presets import PRESETS
 
 DATA = made_up(n_rows=120, n_features=50, n_labels=20)
@@ -112,7 +114,7 @@ def test_each_preset_trains_on_a_small_file_of_its_format(xmach: Run, tmp_path: 
         ("amazon-670k", None, (10_000, 32, (500, 500), "bce", 40, 1000)),
         ("amazon-670k", 5000, (5000, 32, (500, 500), "bce", 40, 1000)),
         ("amazon-search", None, (20_000, 32, (2000,), "bce", 10, 1000)),
-        (None, None, (2000, 16, (500,), "softmax", 10, 256)),
+        (None, None, ("auto", "auto", (500,), "softmax", 10, 256)),
     ],
 )
 def test_presets_are_what_the_paper_says(name: str | None, buckets: int | None, expected: tuple) -> None:
@@ -130,7 +132,16 @@ def test_what_is_given_overrides_the_preset() -> None:
 
 
 def test_every_preset_has_its_name() -> None:
-    assert list(get_args(PresetName)) == list(PRESETS) == list(FILES)
+    assert list(get_args(PresetName)) == ["paper", *PRESETS]
+    assert list(PRESETS) == list(FILES)
+
+
+def test_the_procedure_of_the_paper_with_numbers_of_ones_own() -> None:
+    config = config_of({"n_buckets": 32, "n_repetitions": 4, "hidden": "20"}, "paper")
+    given = {"n_buckets": 32, "n_repetitions": 4, "hidden": (20,)}
+    assert config == MachConfig(**given, learner="network", bucketing="random", estimator="mean", scaling="none")
+    with pytest.raises(ParameterError, match=r"preset paper leaves .*: give --repetitions ..., --hidden ...$"):
+        config_of({"n_buckets": 32}, "paper")
 
 
 def test_the_paper_counts_as_many_parameters() -> None:

@@ -94,6 +94,7 @@ def test_options_without_text_are_refused() -> None:
 
 def test_plan_takes_a_vocabulary(xmach: Run) -> None:
     known = ("--classes", 1000, "--features", 80_000, "--rows", 100_000, "--vocabulary", "paper", "--json")
+    known += ("--learner", "network")
     found = json.loads(xmach("plan", *known, "--source", "text").stdout)
     shape = Shape(found["labels"], 80_000, tuple(found["hidden"]), found["buckets"], found["repetitions"])
     data = DataSize(100_000, 100.0, source="text", vocabulary=215_000)

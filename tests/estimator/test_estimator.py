@@ -311,7 +311,7 @@ class TestSaving:
         ({"weight_decay": -1.0}, r"weight_decay must be a number in \[0"),
         ({"dropout": 1.0}, r"dropout must be a number in \[0"),
         ({"loss": "hinge"}, "loss must be one of auto, softmax, bce"),
-        ({"learner": "forest"}, "learner must be 'network', 'linear' or a scikit-learn classifier"),
+        ({"learner": "forest"}, "learner must be 'auto', 'network', 'linear' or a scikit-learn classifier"),
         ({"scaling": "log"}, "scaling must be one of"),
         ({"features": "words"}, "features must be one of None, 'text'"),
         ({"estimator": "mode"}, "estimator must be one of auto, mean, min, median, log"),

@@ -180,7 +180,9 @@ class TestParameters:
 
     @pytest.mark.parametrize("learner", ["forest", None, LogisticRegression, LinearRegression(), np.zeros(2)], ids=str)
     def test_others_are_refused(self, blobs: tuple[np.ndarray, np.ndarray], learner: Any) -> None:
-        with pytest.raises(ParameterError, match="learner must be 'network', 'linear' or a scikit-learn classifier"):
+        with pytest.raises(
+            ParameterError, match="learner must be 'auto', 'network', 'linear' or a scikit-learn classifier"
+        ):
             MACHClassifier(**SMALL, learner=learner).fit(*blobs)
 
     def test_weights_that_cannot_be_used_are_refused(self, blobs: tuple[np.ndarray, np.ndarray]) -> None:

@@ -57,7 +57,7 @@ def test_rows_without_values_have_scale_1() -> None:
 def test_the_unit_of_features_does_not_matter(factor: float) -> None:
     """In other units the weights are smaller, but not the margins."""
     X, y = load_digits(n_class=4, return_X_y=True)
-    settings = {"learner": "linear", "n_buckets": 3, "n_repetitions": 2}
+    settings = {"learner": "linear", "n_buckets": 3, "n_repetitions": 2, "bucketing": "random"}
     plain, other = (MACHClassifier(**settings).fit(X * unit, y) for unit in (1.0, factor))
     assert plain.score(X, y) > 0.95
     np.testing.assert_array_equal(plain.bucket_probabilities(X), other.bucket_probabilities(X * factor))

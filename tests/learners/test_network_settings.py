@@ -19,7 +19,7 @@ from xmach.learners import NetworkSettings
         ({"hidden": (5, -1)}, "every width in hidden must be a whole number of at least 1, got -1"),
         ({"hidden": (2.5,)}, r"every width in hidden must be a whole number of at least 1, got 2\.5"),
         ({"hidden": 500}, r"hidden must be a tuple of layer widths such as \(500,\) or \(\), got 500"),
-        ({"hidden": "500"}, r"hidden must be a tuple of layer widths such as \(500,\) or \(\), got '500'"),
+        ({"hidden": "500"}, r"hidden must be a tuple of layer widths such as \(500,\) or \(\), got '500', or 'auto'"),
         ({"loss": "hinge"}, r"loss must be one of auto, softmax, bce, got 'hinge'"),
         ({"epochs": 0}, "epochs must be a whole number of at least 1, got 0"),
         ({"epochs": 1.5}, r"epochs must be a whole number of at least 1, got 1\.5"),

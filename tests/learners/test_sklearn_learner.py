@@ -232,7 +232,7 @@ def test_it_cannot_be_stored(make_separable: MakeRows, make_desk: Any) -> None:
     ids=lambda given: getattr(given, "__name__", type(given).__name__),
 )
 def test_what_is_no_classifier_is_refused(given: Any) -> None:
-    with pytest.raises(ParameterError, match="learner must be 'network', 'linear' or a scikit-learn classifier"):
+    with pytest.raises(ParameterError, match="must be 'auto', 'network', 'linear' or a scikit-learn classifier"):
         SklearnLearner(given)
 
 

@@ -99,7 +99,7 @@ def test_the_least_that_would_fit_is_told_and_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "buckets"), [(1, 2), (2, 2), (10, 10), (159, 50), (983, 130), (52_946, 920), (49_462_358, 28_000)]
+    ("labels", "buckets"), [(1, 2), (2, 2), (10, 10), (159, 53), (983, 300), (52_946, 920), (49_462_358, 28_000)]
 )
 def test_suggested_buckets(labels: int, buckets: int) -> None:
     assert suggested_buckets(labels) == buckets
@@ -135,14 +135,14 @@ TEXTS = Request(n_labels=16_456, n_features=132_190, data=DataSize(52_922, 32, 6
 def test_linear_buckets_have_no_hidden_layer_and_say_why() -> None:
     proposal = propose(TEXTS)
     shape = proposal.shape
-    assert (shape.hidden, shape.n_buckets, shape.n_repetitions) == ((), 1000, 6)
+    assert (shape.hidden, shape.n_buckets, shape.n_repetitions) == ((), 1000, 8)
     assert shape.weights == expected_weights(132_190, 1000, TEXTS.data, 0.3)
     assert "more than the 510 of 4 sqrt(K)" in proposal.reasons[0]
-    assert "R = 6: Theorem 2 asks for 4" in proposal.reasons[1]
+    assert "R = 8: Theorem 2 asks for 4" in proposal.reasons[1]
     assert not any("hidden" in reason for reason in proposal.reasons)
 
 
-@pytest.mark.parametrize(("n_labels", "n_buckets"), [(2, 2), (100, 40), (983, 245), (52_946, 1000), (670_091, 3300)])
+@pytest.mark.parametrize(("n_labels", "n_buckets"), [(2, 2), (100, 66), (983, 655), (52_946, 1000), (670_091, 3300)])
 def test_linear_buckets_are_1000_if_each_has_labels_enough(n_labels: int, n_buckets: int) -> None:
     assert propose(replace(TEXTS, n_labels=n_labels)).shape.n_buckets == n_buckets
 
@@ -151,7 +151,7 @@ def test_linear_repetitions_are_4_to_8() -> None:
     assert propose(replace(TEXTS, n_buckets=20)).shape.n_repetitions == 8  # Theorem 2 asks for 9
     least = propose(TEXTS).peak
     found = {propose(replace(TEXTS, memory=least - saved)).shape.n_repetitions for saved in range(1, 6 * 2**20, 2**19)}
-    assert found <= {4, 5, 6}
+    assert found <= {4, 5, 6, 7}
     assert propose(replace(TEXTS, n_repetitions=3)).shape.n_repetitions == 3
 
 

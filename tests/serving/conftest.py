@@ -27,7 +27,8 @@ PRODUCTS = [f"{colour} {thing}" for colour in COLOURS for thing in THINGS]
 def train(folder: Path, seed: int, **settings: Any) -> Path:
     texts = [f"{product} {word}" for product in PRODUCTS for word in ("cheap", "large", "new")]
     labels = [product for product in PRODUCTS for _ in range(3)]
-    settings = {"n_buckets": 20, "n_repetitions": 6, "hidden": (16,), "epochs": 30, "learning_rate": 0.02} | settings
+    network = {"hidden": (16,), "epochs": 30, "learning_rate": 0.02} if settings.get("learner") != "linear" else {}
+    settings = {"n_buckets": 20, "n_repetitions": 6} | network | settings
     model = MACHClassifier(features="text", random_state=seed, **settings).fit(texts, labels)
     model.save(folder)
     return folder

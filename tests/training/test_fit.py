@@ -203,14 +203,17 @@ def test_warnings_come_once_and_point_at_the_caller() -> None:
 def test_what_is_trained_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="xmach"):
         fit(DATA, SHORT, tmp_path / "model")
-    assert "3,000 rows, 200 features, 60 labels; 20 buckets; 3 of 3 repetitions to train" in caplog.messages
+    assert (
+        "3,000 rows, 200 features, 60 labels; network learner, 20 random buckets; 3 of 3 repetitions to train"
+        in caplog.messages
+    )
 
 
 @pytest.mark.parametrize("settings", [{}, {"cost": 1.0, "passes": 2}], ids=["chosen", "given"])
 def test_the_expected_size_of_linear_buckets_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: dict[str, float]
 ) -> None:
-    config = replace(SHORT, learner="linear", **settings)
+    config = MachConfig(n_buckets=20, n_repetitions=3, learner="linear", **settings)
     with caplog.at_level(logging.INFO, logger="xmach"):
         fit(DATA, config, tmp_path / "model")
     told = next(message for message in caplog.messages if "repetitions to train" in message)

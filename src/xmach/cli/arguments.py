@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from xmach.errors import ParameterError
+from xmach.parameters import MOST_REPETITIONS
 
 Format = Literal["auto", "xmc", "svmlight", "vw", "split", "npz", "csv", "tsv", "jsonl", "parquet"]
 EstimatorName = Literal["auto", "mean", "min", "median", "log"]
@@ -58,17 +59,17 @@ def whole_numbers(text: str, what: str, such_as: str = "1,3,5") -> tuple[int, ..
         ) from None
 
 
-def repetitions(text: str | None, n_repetitions: int) -> list[int]:
-    """`0-7,12` as repetitions; all of them where nothing is given."""
+def repetitions(text: str | None) -> list[int] | None:
+    """`0-7,12` as repetitions; None, which means all of them, if nothing is given."""
     if text is None:
-        return list(range(n_repetitions))
+        return None
     chosen: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise ParameterError(f"--only takes repetitions such as 0-7 or 0-3,12; got {text!r}")
         low, high = int(first), int(last if dash else first)
-        if not low <= high < n_repetitions:
-            raise ParameterError(f"--only {text}: repetitions go from 0 to {n_repetitions - 1}")
+        if not low <= high < MOST_REPETITIONS:
+            raise ParameterError(f"--only takes repetitions from 0 to {MOST_REPETITIONS - 1}, in order; got {text!r}")
         chosen.update(range(low, high + 1))
     return sorted(chosen)

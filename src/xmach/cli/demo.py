@@ -11,12 +11,12 @@ import typer
 if TYPE_CHECKING:
     from xmach.data import Dataset
     from xmach.features import HashedText
-    from xmach.planning import Plan
     from xmach.predictor import Predictor
     from xmach.synthetic import Query, Shop
+    from xmach.training import Fitted
 
 QUERIES, TEST_QUERIES = 60_000, 5_000
-FEATURES, BUCKETS, REPETITIONS, HIDDEN, EPOCHS, RATE = 30_000, 1000, 8, (256,), 4, 5e-3
+FEATURES = 30_000
 SHOWN = 4  # queries answered at the end
 EXAMPLES = 8  # queries to try on the search page
 
@@ -48,19 +48,16 @@ def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
     shop, text = Shop(n_products, seed), HashedText(FEATURES)
     data = _training_rows([query for chunk in shop.queries(QUERIES, "train") for query in chunk], text, shop)
     test_queries = [query for chunk in shop.queries(TEST_QUERIES, "test") for query in chunk]
-    say(f"training {REPETITIONS} classifiers of {BUCKETS} buckets on the texts of {data.n_rows:,} queries and titles")
-    config = MachConfig(
-        n_buckets=BUCKETS, n_repetitions=REPETITIONS, hidden=HIDDEN, epochs=EPOCHS, learning_rate=RATE, seed=seed
-    )
+    say(f"training with the default settings on the texts of {data.n_rows:,} queries and titles")
     trained = time.monotonic()
     with training_output() as on_progress:
-        fitted = fit(data, config, folder, text=text, workers=workers or None, on_progress=on_progress)
+        fitted = fit(data, MachConfig(seed=seed), folder, text=text, workers=workers or None, on_progress=on_progress)
     seconds = time.monotonic() - trained
     predictor = fitted.predictor
     assert predictor is not None
     _show_metrics(predictor, _test_rows(test_queries, text, shop), seconds, folder)
     _keep_examples(folder, test_queries)
-    _show_cost(fitted.plan)
+    _show_cost(fitted)
     _show_answers(predictor, test_queries)
     typer.echo(f"\n{time.monotonic() - begun:.0f} s in all")
 
@@ -94,7 +91,9 @@ def _show_metrics(predictor: Predictor, test: Dataset, seconds: float, folder: P
     from xmach.store import ModelStore
 
     found = evaluate(predictor, test, (1, 10, 100))[0]
-    ModelStore(folder).add_evaluation(facts_of("later period", predictor.estimator, REPETITIONS, found, weighted=True))
+    n_repetitions = predictor.hashes.n_repetitions
+    facts = facts_of("later period", predictor.estimator, n_repetitions, found, weighted=True)
+    ModelStore(folder).add_evaluation(facts)
     result = found.metrics
     typer.echo(f"\n{test.n_rows:,} queries of the later period, weighted by sessions (trained in {seconds:.0f} s):")
     typer.echo(f"  recall@100 {100 * result['recall@100']:6.2f} %")
@@ -112,18 +111,15 @@ def _keep_examples(folder: Path, queries: list[Query]) -> None:
         new.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
 
-def _show_cost(plan: Plan) -> None:
-    """The parameters beside those of a network with an output for every product."""
-    from xmach.planning import network_parameters, one_vs_all_parameters
-
-    hidden, n_labels, width = plan.settings.hidden, plan.hashes.n_labels, plan.settings.hidden[-1] + 1
-    output = plan.hashes.n_repetitions * plan.hashes.n_buckets * width
-    whole = plan.hashes.n_repetitions * network_parameters(plan.n_features, hidden, plan.hashes.n_buckets)
-    rival = one_vs_all_parameters(plan.n_features, hidden, n_labels)
-    typer.echo("\nparameters                    MACH     one output a product")
-    typer.echo(f"  output layer      {output:14,} {n_labels * width:20,}")
-    typer.echo(f"  with input layers {whole:14,} {rival:20,}")
-    typer.echo(f"  output layer were it 50 million products: {output:,} against {50_000_000 * width:,}")
+def _show_cost(fitted: Fitted) -> None:
+    """The weights beside those of a classifier for every product."""
+    hashes, n_features = fitted.plan.hashes, fitted.plan.n_features
+    kept = int(sum(history[-1]["weights"] for history in fitted.history.values()))
+    each, n_repetitions = kept / hashes.n_repetitions, hashes.n_repetitions
+    typer.echo(
+        f"\n{n_repetitions} x {hashes.n_buckets:,} linear classifiers: {kept:,} weights, {each:,.0f} a repetition"
+    )
+    typer.echo(f"one dense classifier a product: {hashes.n_labels * n_features:,} weights")
 
 
 def _show_answers(predictor: Predictor, queries: list[Query]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -11,7 +12,7 @@ import typer
 
 from xmach.cli.arguments import whole_numbers
 from xmach.cli.progress import with_flags
-from xmach.config import DEFAULTS, MachConfig, options
+from xmach.config import AUTO, DEFAULTS, MachConfig, options
 from xmach.errors import ParameterError
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -43,12 +44,27 @@ def with_model_options(
 def _parameter(name: str, proposed: bool) -> inspect.Parameter:
     option, default = options()[name], getattr(DEFAULTS, name)
     kind: Any = Literal[option.choices] if option.choices else option.type
-    shown = "proposed" if proposed else ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
-    metavar = "WIDTHS" if isinstance(default, tuple) else None
+    shown = "proposed" if proposed else str(default)
+    metavar = "WIDTHS" if name == "hidden" else None
     info = typer.Option(option.flag, help=option.help, show_default=shown, metavar=metavar)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, info]
     )
+
+
+def _widths(text: str) -> Any:
+    """`500,500` as widths of layers; `none` is no layer."""
+    if text == AUTO:
+        return AUTO
+    return () if text == "none" else whole_numbers(text, "--hidden", "500,500, or none")
+
+
+def _number(text: str) -> Any:
+    """The number that a text is; the text itself, such as `auto`, if it is not one."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def checked_options(given: dict[str, Any]) -> dict[str, Any]:
@@ -59,17 +75,19 @@ def checked_options(given: dict[str, Any]) -> dict[str, Any]:
             continue
         option = options()[name]
         if name == "hidden":
-            value = () if value == "none" else whole_numbers(value, "--hidden", "500,500, or none")
+            value = _widths(value)
+        elif option.type is str and not option.choices:
+            value = _number(value)
         checked[name] = option.check(option.flag or name, value)
     return checked
 
 
 def config_of(given: dict[str, Any], preset: str | None = None) -> MachConfig:
     """The configuration of a command: what was given, then what the preset says, then the defaults."""
-    from xmach.planning.presets import preset_named
+    from xmach.planning.presets import preset_config
 
     checked = checked_options(given)
     try:
-        return replace(DEFAULTS, **checked) if preset is None else preset_named(preset).with_options(checked)
+        return replace(DEFAULTS, **checked) if preset is None else preset_config(preset, checked)
     except ParameterError as error:  # options that do not go together
         raise ParameterError(with_flags(str(error))) from None

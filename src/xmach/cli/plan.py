@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from xmach.cli.arguments import JsonOption
-from xmach.cli.model_options import checked_options, config_of, with_model_options
+from xmach.cli.model_options import config_of, with_model_options
 from xmach.cli.texts import VocabularyOption, vocabulary_sizes
-from xmach.config import AUTO, LINEAR, MachConfig
+from xmach.config import AUTO, LINEAR, NETWORK, MachConfig
 from xmach.errors import ParameterError
 from xmach.parameters import whole
 
 if TYPE_CHECKING:
     from xmach.planning import Costs, Odds, Proposal, Request, Shape, TrainingMemory
 
+_NO_ROWS = "a network is planned; `xmach train` would use linear buckets, which can be planned with --rows"
 _EXACT_LABELS = 300_000  # up to here the pairs of a draw are counted without being asked for: below 2 s
 
 
 _OPTIONS = ("learner", "hidden", "n_buckets", "n_repetitions", "bucketing", "batch_size")
+_PROPOSED = ("hidden", "n_buckets", "n_repetitions")
 _LINEAR_OPTIONS = ("cost", "passes", "prune_below", "store_bits")
 
 
 @with_model_options(
     (*_OPTIONS, *_LINEAR_OPTIONS, "seed"),
     after="features",
-    proposed=("hidden", "n_buckets", "n_repetitions"),
+    proposed=_PROPOSED,
 )
 def plan(
     classes: Annotated[int, typer.Option(help="K: labels.", show_default=False)],
@@ -51,17 +53,33 @@ def plan(
     **given: Any,
 ) -> None:
     """Print what K, B and R can tell apart and cost; propose what is not given, such that it fits into --memory."""
-    from xmach.planning import Request, costs, drawn_pairs, odds, parse_bytes, propose, usable_cores
+    from xmach.planning import (
+        Request,
+        RowFacts,
+        costs,
+        decide,
+        drawn_pairs,
+        odds,
+        parse_bytes,
+        prefers_linear,
+        propose,
+        usable_cores,
+    )
 
-    wanted, config = checked_options(given), config_of(given)
+    config = config_of(given)
     budget = None if memory is None else parse_bytes(memory, "--memory")
     values = float(min(100, features or 100)) if nonzeros is None else nonzeros
+    n_labels = whole("--classes", classes, 1, 2**31 - 1)
+    n_features = whole("--features", 1 if features is None else features, 1, 2**31 - 1)
+    proposed = [name for name in _PROPOSED if getattr(config, name) == AUTO]
+    facts, learner = RowFacts(n_labels, n_features, values, labels_per_row), config.implied_learner
+    # without rows, the weights of linear buckets cannot be estimated
+    config = decide(config, facts, better=None if rows else NETWORK)
+    fixed = {name: None if name in proposed else getattr(config, name) for name in _PROPOSED}
     request = Request(
-        n_labels=whole("--classes", classes, 1, 2**31 - 1),
-        n_features=whole("--features", 1 if features is None else features, 1, 2**31 - 1),
-        hidden=wanted.get("hidden"),
-        n_buckets=wanted.get("n_buckets"),
-        n_repetitions=wanted.get("n_repetitions"),
+        n_labels=n_labels,
+        n_features=n_features,
+        **fixed,
         delta=delta,
         batch_size=_batch_size(config.batch_size, rows),
         data=_data_size(rows, values, labels_per_row, source, vocabulary, config),
@@ -76,8 +94,10 @@ def plan(
     seed = config.seed
     _check_features(features, nonzeros, budget)
     if config.learner == LINEAR:
-        _check_linear(features, rows, "hidden" in wanted)
+        _check_linear(features, rows)
     proposal = propose(request)
+    if learner == AUTO and not rows and features is not None and prefers_linear(facts):
+        proposal = replace(proposal, network=(_NO_ROWS, *proposal.network))
     shape = proposal.shape
     key = (shape.n_labels, shape.n_buckets, shape.n_repetitions)
     pairs = drawn_pairs(*key, seed) if exact or (exact is None and shape.n_labels <= _EXACT_LABELS) else None
@@ -97,9 +117,7 @@ def _check_features(features: int | None, nonzeros: float | None, budget: int | 
         raise ParameterError("--memory needs --features: nearly all of a model is its input layers")
 
 
-def _check_linear(features: int | None, rows: int, hidden: bool) -> None:
-    if hidden:
-        raise ParameterError("--hidden is for networks; --learner linear has no hidden layers")
+def _check_linear(features: int | None, rows: int) -> None:
     if features is not None and not rows:
         raise ParameterError("--learner linear needs --rows: the rows decide how many weights are kept")
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from xmach.config import options
+from xmach.errors import ParameterError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -74,7 +75,10 @@ def _bar() -> Progress:
 
 @contextmanager
 def training_output() -> Iterator[ProgressHandler]:
-    """Show what training reports: progress as a bar, log messages and warnings as lines on stderr."""
+    """Show what training reports: progress as a bar, log messages and warnings as lines on stderr.
+
+    Warnings and errors name options as they are typed.
+    """
     meters: dict[str, Meter] = {}
     log = logging.getLogger("xmach")
     handler, level = _Lines(), log.level
@@ -93,6 +97,8 @@ def training_output() -> Iterator[ProgressHandler]:
         log.setLevel(logging.INFO)
         try:
             yield show
+        except ParameterError as error:
+            raise ParameterError(with_flags(str(error))) from None
         finally:
             log.removeHandler(handler)
             log.setLevel(level)
@@ -100,6 +106,7 @@ def training_output() -> Iterator[ProgressHandler]:
 
 def with_flags(message: str) -> str:
     """A message of the library with options as they are typed: `n_buckets=5` becomes `--buckets 5`."""
+    message = message.replace("every repetition in only", "every repetition in --only")
     for name, option in options().items():
         if option.flag is not None:
             message = re.sub(rf"\b{name}='?([^\s']+)'?", rf"{option.flag} \1", message)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from xmach.data import Dataset
     from xmach.training import Fitted
 
-PresetName = Literal["odp", "imagenet", "wiki10-31k", "delicious-200k", "amazon-670k", "amazon-search"]
+PresetName = Literal["paper", "odp", "imagenet", "wiki10-31k", "delicious-200k", "amazon-670k", "amazon-search"]
 
 
 @with_model_options(after="preset")
@@ -47,7 +47,11 @@ def train(
     label_names: table.LabelNamesOption = None,
     validation_label_file: table.ValidationLabelFileOption = None,
     preset: Annotated[
-        PresetName | None, typer.Option("--preset", help="Train as the paper did; other options override it.")
+        PresetName | None,
+        typer.Option(
+            "--preset",
+            help="Train as the paper did, or with its settings for one of its data sets; other options override it.",
+        ),
     ] = None,
     features: table.FeaturesOption = None,
     vocabulary: texts.VocabularyOption = None,
@@ -74,7 +78,7 @@ def train(
     begun = time.monotonic()
     given["scaling"] = texts.scaling_of(values, given["scaling"])
     config = config_of(given, preset)
-    wanted = repetitions(only, config.n_repetitions)
+    wanted = repetitions(only)
     budget = None if memory is None else parse_bytes(memory, "--memory")
     check_budget(budget, config, source="numbers" if text is None else "text", name="--memory")
     texts.check_text_options(text, vocabulary, values)
@@ -86,7 +90,7 @@ def train(
     if validation is not None:
         request = replace(request, label_file=validation_label_file)
         held_out = read(validation, request, ExpectedSchema.of_data(data, schema.text))
-    if preset is not None:
+    if preset is not None and preset != "paper":  # which has no data set of its own
         _show_preset(preset, data)
     with training_output() as on_progress:
         fitted = fit(

@@ -69,13 +69,13 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def __init__(
         self,
-        n_buckets: int = DEFAULTS.n_buckets,
-        n_repetitions: int = DEFAULTS.n_repetitions,
-        hidden: Sequence[int] = DEFAULTS.hidden,
+        n_buckets: int | str = DEFAULTS.n_buckets,
+        n_repetitions: int | str = DEFAULTS.n_repetitions,
+        hidden: Sequence[int] | str = DEFAULTS.hidden,
         loss: str = DEFAULTS.loss,
-        epochs: int = DEFAULTS.epochs,
+        epochs: int | str = DEFAULTS.epochs,
         batch_size: int = DEFAULTS.batch_size,
-        learning_rate: float = DEFAULTS.learning_rate,
+        learning_rate: float | str = DEFAULTS.learning_rate,
         weight_decay: float = DEFAULTS.weight_decay,
         dropout: float = DEFAULTS.dropout,
         learner: Any = DEFAULTS.learner,
@@ -235,7 +235,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         store, predictor = ModelStore(Path(folder)), load(folder, verify=verify)
         plan, text = store.plan(), predictor.text
-        known = vars(plan.settings) | vars(plan.linear or DEFAULTS.linear) | {
+        known = vars(plan.settings if plan.linear is None else plan.linear) | {
             "n_buckets": plan.hashes.n_buckets, "n_repetitions": plan.hashes.n_repetitions, "scaling": plan.scaling,
             "features": text, "estimator": predictor.estimator, "random_state": plan.seed, "learner": plan.learner,
             "bucketing": plan.bucketing,

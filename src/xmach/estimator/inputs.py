@@ -25,8 +25,9 @@ from xmach.planning import usable_cores
 from xmach.predictor import text_list
 from xmach.types import AnyArray, FloatArray, IntArray, Rows, TextRows, take_rows
 
-_KINDS: dict[Any, str] = {int: "int", float: "float", str: "tuple of int"}
-_KINDS |= {"cost": '"auto" or float', "passes": '"auto" or int', "store_bits": '"auto", 8 or 32'}
+_KINDS: dict[Any, str] = {int: "int", float: "float", "hidden": '"auto" or tuple of int'}
+_KINDS |= dict.fromkeys(("n_buckets", "n_repetitions", "epochs", "passes"), '"auto" or int')
+_KINDS |= dict.fromkeys(("learning_rate", "cost"), '"auto" or float') | {"store_bits": '"auto", 8 or 32'}
 
 
 def config_of(parameters: dict[str, Any]) -> MachConfig:
@@ -42,7 +43,7 @@ def parameter_docs() -> str:
     entries = []
     for name, option in options().items():
         if name == "learner":
-            kind = '"network", "linear" or a scikit-learn classifier'
+            kind = '"auto", "linear", "network" or a scikit-learn classifier'
         elif name in ("seed", "patience"):  # random_state is described by hand, patience is not a parameter
             continue
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from xmach.config import LinearSettings, NetworkSettings
+from xmach.learners.learner_choice import compare_learners
 from xmach.learners.linear import LinearLearner, prepare_rows
 from xmach.learners.linear_choice import Choice, choose_settings
 from xmach.learners.session import NetworkLearner
@@ -26,6 +27,7 @@ __all__ = [
     "SklearnLearner",
     "Task",
     "choose_settings",
+    "compare_learners",
     "prepare_rows",
 ]
 

@@ -91,8 +91,8 @@ class _Probe:
             asked, which = validation, draw.permutation(validation.n_rows)[:MOST_HELD_OUT]
         if len(which) == 0:
             return None
-        trained = _taken(rows, np.sort(order[:MOST_PROBED_ROWS]))
-        held_out = _taken(asked, np.sort(which))
+        trained = taken(rows, np.sort(order[:MOST_PROBED_ROWS]))
+        held_out = taken(asked, np.sort(which))
         prepared = prepare_rows(_stacked(trained.features, held_out.features), rows.scaler).rows
         n_rows = trained.n_rows
         truth = [_buckets_of(held_out, first) for first in range(0, min(PROBED_BUCKETS, rows.hashes.n_buckets), LANES)]
@@ -154,7 +154,8 @@ def average_precision(scores: FloatArray, truth: BoolArray) -> float:
     return float(precisions.mean()) if len(places) else 0.0
 
 
-def _taken(rows: LabelledRows, which: IntArray) -> LabelledRows:
+def taken(rows: LabelledRows, which: IntArray) -> LabelledRows:
+    """The given rows, copied."""
     weights = None if rows.weights is None else rows.weights[which]
     return replace(rows, features=take_rows(rows.features, which), labels=rows.labels.take(which), weights=weights)
 

@@ -82,8 +82,8 @@ class SklearnLearner:
         # the type is checked, too: some, such as StackingClassifier, have the method only once fitted
         if not known or not any(hasattr(owner, name) for owner in (given, type(given)) for name in _SCORES):
             raise ParameterError(
-                "learner must be 'network', 'linear' or a scikit-learn classifier (an object, not its class) with "
-                f"predict_proba or decision_function, got {given!r}"
+                "learner must be 'auto', 'network', 'linear' or a scikit-learn classifier (an object, not its class) "
+                f"with predict_proba or decision_function, got {given!r}"
             )
 
     @property

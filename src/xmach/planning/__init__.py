@@ -1,5 +1,6 @@
 """Pure numbers: what the paper's theorems promise, what memory and work a plan needs, and which plan fits."""
 
+from xmach.planning.automatic import COMPARED_ROWS, RowFacts, decide, is_close, prefers_linear
 from xmach.planning.data_size import DataSize
 from xmach.planning.figures import Costs, Odds, costs, drawn_pairs, odds
 from xmach.planning.linear_proposal import pruned_one_vs_all
@@ -35,12 +36,14 @@ from xmach.planning.theory import (
 from xmach.planning.units import human_bytes, parse_bytes
 
 __all__ = [
+    "COMPARED_ROWS",
     "Costs",
     "DataSize",
     "Odds",
     "Plan",
     "Proposal",
     "Request",
+    "RowFacts",
     "Shape",
     "TrainingMemory",
     "available_bytes",
@@ -48,6 +51,7 @@ __all__ = [
     "clustering_bytes",
     "collision_probability",
     "costs",
+    "decide",
     "drawn_pairs",
     "expected_indistinguishable_pairs",
     "expected_rivals",
@@ -55,12 +59,14 @@ __all__ = [
     "human_bytes",
     "indistinguishable_bound",
     "inverted_index_bytes",
+    "is_close",
     "network_parameters",
     "odds",
     "one_vs_all_operations",
     "one_vs_all_parameters",
     "parse_bytes",
     "prediction_bytes",
+    "prefers_linear",
     "propose",
     "pruned_one_vs_all",
     "query_operations",

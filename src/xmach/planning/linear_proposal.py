@@ -14,20 +14,19 @@ from xmach.planning.units import human_bytes
 if TYPE_CHECKING:
     from xmach.planning.proposal import Request
 
-LINEAR_BUCKETS = 1000  # proposed if each still has 4 labels, even if 4 sqrt(K) is less
-LINEAR_REPETITIONS, FEWEST_LINEAR, MOST_LINEAR = 6, 4, 8  # proposed; at least, if memory is short; at most
+LINEAR_BUCKETS = 1000  # proposed if there are half as many labels again, even if 4 sqrt(K) is less
+LINEAR_REPETITIONS, FEWEST_LINEAR = 8, 4  # proposed; at least, if memory is short
 
 
 def linear_buckets(n_labels: int, usual: int) -> int:
     """B for linear buckets; `usual` is what a network would get."""
-    return max(usual, min(LINEAR_BUCKETS, n_labels // 4))
+    return max(usual, min(LINEAR_BUCKETS, 2 * n_labels // 3))
 
 
 def linear_repetitions(request: Request, n_buckets: int) -> range:
     """The numbers of repetitions to try, from the best to the fewest."""
     needed = repetitions_needed(request.n_labels, n_buckets, request.delta)
-    most = min(MOST_LINEAR, max(LINEAR_REPETITIONS, needed))
-    return range(most, min(most, max(FEWEST_LINEAR, needed)) - 1, -1)
+    return range(LINEAR_REPETITIONS, min(LINEAR_REPETITIONS, max(FEWEST_LINEAR, needed)) - 1, -1)
 
 
 def linear_shape(request: Request, n_buckets: int, n_repetitions: int, cost: float | None = None) -> Shape:
@@ -71,8 +70,8 @@ def why_linear_repetitions(shape: Shape, theorem: str) -> str:
     """Where R comes from."""
     each = f"{human_bytes(shape.repetition_bytes)} and " if shape.weights else ""
     return (
-        f"R = {shape.n_repetitions}: {theorem}; {FEWEST_LINEAR} to {MOST_LINEAR} are proposed for linear buckets, "
-        f"as each repetition takes {each}as long as the first"
+        f"R = {shape.n_repetitions}: {theorem}; {FEWEST_LINEAR} to {LINEAR_REPETITIONS} are proposed for linear "
+        f"buckets, as each repetition takes {each}as long as the first"
     )
 
 

@@ -6,8 +6,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from xmach.config import DEFAULTS, MachConfig
+from xmach.config import AUTO, NETWORK, RANDOM, MachConfig
 from xmach.errors import ParameterError
+
+# The paper's procedure: hashed buckets, one network each, the mean of their probabilities, raw features.
+PAPER = MachConfig(learner=NETWORK, bucketing=RANDOM, estimator="mean", scaling="none")
+PAPER_NAME, PAPER_NEEDS = "paper", ("n_buckets", "n_repetitions", "hidden")
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,10 @@ def _preset(
 ) -> Preset:
     n_buckets, n_repetitions = repetitions[0]
     config = replace(
-        DEFAULTS,
+        PAPER,
         n_buckets=n_buckets,
         n_repetitions=n_repetitions,
         learning_rate=1e-3,
-        scaling="none",  # raw features, as in the reference code
-        estimator="mean",
         **options,
     )
     return Preset(name, *sizes, MappingProxyType(dict(repetitions)), config, reached, ours)
@@ -83,8 +85,20 @@ _ALL = (
 PRESETS: MappingProxyType[str, Preset] = MappingProxyType({preset.name: preset for preset in _ALL})
 
 
+def preset_config(name: str, given: dict[str, Any]) -> MachConfig:
+    """The settings of a preset, overridden by the given options."""
+    if name != PAPER_NAME:
+        return preset_named(name).with_options(given)
+    config = replace(PAPER, **given)
+    missing = [option for option in PAPER_NEEDS if getattr(config, option) == AUTO]
+    if missing:
+        needed = ", ".join(f"{option}=..." for option in missing)
+        raise ParameterError(f"preset {PAPER_NAME} leaves B, R and the layers to you: give {needed}")
+    return config
+
+
 def preset_named(name: str) -> Preset:
-    """The preset of that name."""
+    """The preset of an experiment of the paper."""
     if name not in PRESETS:
-        raise ParameterError(f"preset must be one of {', '.join(PRESETS)}; got {name!r}")
+        raise ParameterError(f"preset must be one of {', '.join((*PRESETS, PAPER_NAME))}; got {name!r}")
     return PRESETS[name]

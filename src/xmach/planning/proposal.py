@@ -26,6 +26,7 @@ from xmach.planning.units import human_bytes
 
 HIDDEN: tuple[tuple[int, ...], ...] = ((500,), (256,), (128,), (64,), (32,), ())  # wide to narrow; () is linear
 GOOD_REPETITIONS, FAIR_REPETITIONS = 16, 8  # precision saturates at the one and rises fast up to the other
+ENOUGH_BUCKETS = 300  # proposed for few labels, too, if each bucket has 3 of them
 FEWEST_BUCKETS = 32  # of a proposal; the paper's ODP has as few
 
 
@@ -72,12 +73,12 @@ class Proposal:
 
 
 def suggested_buckets(n_labels: int) -> int:
-    """4 sqrt(K), in two digits, and no more than K labels can fill.
+    """4 sqrt(K), but at least 300 if each of them still has 3 labels; in two digits.
 
-    That is 920 for citeulike_t, whose best of two was 1,000, 130 for delicious (150 to 300 were good), and 28,000 for
+    That is 920 for citeulike_t, whose best of two was 1,000, 300 for delicious (150 to 300 were good), and 28,000 for
     the paper's 50 million products (20,000 there).
     """
-    wish = max(2.0, 4.0 * sqrt(whole("n_labels", n_labels, 1)))
+    wish = max(2.0, 4.0 * sqrt(whole("n_labels", n_labels, 1)), min(ENOUGH_BUCKETS, n_labels // 3))
     unit = int(10 ** max(0, floor(log10(wish)) - 1))
     return max(2, min(n_labels, round(wish / unit) * unit))
 
@@ -178,7 +179,7 @@ def _why_hashing(request: Request, shape: Shape) -> Iterator[str]:
         yield why_linear_buckets(request, shape, suggested_buckets(K))
     elif request.n_buckets is None:
         wish = suggested_buckets(K)
-        of = "4 sqrt(K)" if wish == B else f"less than the {wish:,} of 4 sqrt(K), to fit"
+        of = _why_wish(K) if wish == B else f"less than {wish:,}, {_why_wish(K)}, to fit"
         yield f"B = {B:,}: {of}, about {K / B:,.0f} labels a bucket; more cost output weights, fewer mix more labels"
     theorem = f"Theorem 2 asks for {needed}, so that all pairs of labels differ with probability 1 - {request.delta:g}"
     if request.n_repetitions is None and request.learner == LINEAR:
@@ -196,6 +197,14 @@ def _why_hashing(request: Request, shape: Shape) -> Iterator[str]:
             f"{shape.n_tables} of {R} repetitions have buckets of labels that are alike, which are tables; all that is "
             "said of pairs and rivals is said of hashes, as if every repetition had them"
         )
+
+
+def _why_wish(n_labels: int) -> str:
+    return (
+        "4 sqrt(K)"
+        if 4 * sqrt(n_labels) >= min(ENOUGH_BUCKETS, n_labels // 3)
+        else "more than 4 sqrt(K), as labels are few"
+    )
 
 
 def _why_layers(request: Request, shape: Shape) -> Iterator[str]:

@@ -25,11 +25,12 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
         remove_abandoned(Path(os.path.realpath(folder)).parent)
     if not store.folder.is_dir():
         raise ModelMissing(f"{folder}: there is no such folder")
-    plan, present, manifest = store.plan(), store.present(), store.manifest()
-    missing = sorted(set(range(plan.hashes.n_repetitions)) - set(present))
+    n_repetitions = store.bare_plan().hashes.n_repetitions  # a run killed at its start may lack the tables of buckets
+    present, manifest = store.present(), store.manifest()
+    missing = sorted(set(range(n_repetitions)) - set(present))
     if not present or (missing and not allow_partial):
         raise ModelIncomplete(
-            f"{folder}: {len(missing)} of {plan.hashes.n_repetitions} repetitions are missing ({_ranges(missing)}); "
+            f"{folder}: {len(missing)} of {n_repetitions} repetitions are missing ({_ranges(missing)}); "
             "finish training, copy the files here, or allow a partial model (--allow-partial)"
         )
     if manifest is None and not allow_partial:
@@ -37,6 +38,7 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
             f"{folder}: all repetitions are there, but no manifest: run the train command without --only to write it, "
             "or allow a partial model (--allow-partial)"
         )
+    plan = store.plan()
     if verify:
         store.verify(present)
     apart = verify and manifest is None  # no manifest that could vouch for the files

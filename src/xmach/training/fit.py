@@ -29,6 +29,7 @@ from xmach.parameters import whole
 from xmach.planning import Plan, human_bytes, usable_cores
 from xmach.predictor import Predictor
 from xmach.store import ModelStore, load
+from xmach.training.automatic import decided
 from xmach.training.job import Job, is_built_in, plan_training
 from xmach.training.memory import check_budget, expected_model_bytes, workers_within
 from xmach.training.run import ProgressHandler, StageProgress, train, watched
@@ -91,12 +92,30 @@ def fit(
     """
     _check_arguments(data, config, validation, executor)
     memory = None if memory is None else whole("memory", memory, 1)
+    store = None if folder is None else ModelStore(Path(folder))
+    begun = None if store is None else store.begun_plan()
+    scaler = fit_scaler(data.features, config.scaling)
+    config = decided(config, data, validation, scaler, begun)
     wanted = _wanted(only, config.n_repetitions)
     workers = min(usable_cores() if workers is None else whole("workers", workers, 1), len(wanted))
     _warn(_doubts(data, config))
     check_budget(memory, config, data=data)
-    store = None if folder is None else ModelStore(Path(folder))
-    job = _plan(data, config, store, validation, text, multilabel, on_progress)
+
+    def count_labels(done: int, total: int) -> None:
+        if on_progress is not None:
+            on_progress(StageProgress("clustering labels", done * data.n_labels, total * data.n_labels, "labels"))
+
+    job = plan_training(
+        data,
+        config,
+        scaler,
+        validation=validation,
+        text=text,
+        multilabel=multilabel,
+        fingerprints=store is not None,
+        begun=begun,
+        on_progress=count_labels,
+    )
     if store is not None and not is_built_in(job.plan):
         raise NotStorable(
             f"a model of {job.plan.learner} cannot be stored: train without a folder, and pickle the result"
@@ -143,32 +162,6 @@ def _wanted(only: Sequence[int] | None, n_repetitions: int) -> list[int]:
     return wanted
 
 
-def _plan(
-    data: Dataset,
-    config: MachConfig,
-    store: ModelStore | None,
-    validation: Dataset | None,
-    text: TextRows | None,
-    multilabel: bool | None,
-    on_progress: ProgressHandler | None,
-) -> Job:
-    def count_labels(done: int, total: int) -> None:
-        if on_progress is not None:
-            on_progress(StageProgress("clustering labels", done * data.n_labels, total * data.n_labels, "labels"))
-
-    return plan_training(
-        data,
-        config,
-        fit_scaler(data.features, config.scaling),
-        validation=validation,
-        text=text,
-        multilabel=multilabel,
-        fingerprints=store is not None,
-        begun=None if store is None else store.begun_plan(),
-        on_progress=count_labels,
-    )
-
-
 def _begin(store: ModelStore, job: Job, wanted: Sequence[int], text: TextRows | None) -> list[int]:
     """Write the plan, or check that the folder's is the same; return the repetitions that are still to be trained."""
     data, hashes = job.data, job.plan.hashes
@@ -179,8 +172,9 @@ def _begin(store: ModelStore, job: Job, wanted: Sequence[int], text: TextRows | 
         _warn([f"{path} is damaged: this part is trained again" for path in store.drop_damaged_parts(sizes)])
     missing = [r for r in wanted if not store.has(r)]
     _log.info(
-        f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {hashes.n_buckets:,} buckets; "
-        f"{len(missing)} of {hashes.n_repetitions} repetitions to train{_expected_size(job)}"
+        f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {job.plan.learner} learner, "
+        f"{hashes.n_buckets:,} {job.plan.bucketing} buckets; {len(missing)} of {hashes.n_repetitions} repetitions to "
+        f"train{_expected_size(job)}"
     )
     return missing
 

@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from xmach.buckets import UniversalHashes, clustered_repetitions
+from xmach.buckets import Buckets, UniversalHashes, clustered_repetitions
 from xmach.config import AUTO, LEARNERS, LINEAR, LOGISTIC, NETWORK, STORE_BITS, MachConfig
 from xmach.data import Dataset
 from xmach.data.read.rows import row_offsets, row_order
 from xmach.errors import InputError
 from xmach.features import Scaler
 from xmach.learners import Choice, LabelledRows, Learner, LinearLearner, NetworkLearner, choose_settings
-from xmach.planning import Plan, available_bytes, check_memory, clustering_bytes
+from xmach.planning import Plan, RowFacts, available_bytes, check_memory, clustering_bytes, decide
 from xmach.training.bucketing import make_buckets, mean_one
 from xmach.types import Int32Array, OnProgress, SparseRows, TextRows
+
+_COUNTED_ROWS = 1000  # of dense rows, to see how many of their values are zero
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,9 @@ def plan_training(
     resumed, whose tables are reused if everything else is the same. `on_progress(done, total)` counts tables.
     """
     _check_rows(data)
+    config = decide(config, facts_of(data))
     hashes = UniversalHashes.draw(data.n_labels, config.n_buckets, config.n_repetitions, config.seed)
-    validation = None if validation is None else _aligned(validation, data)
+    validation = None if validation is None else aligned(validation, data)
     plan = Plan(
         hashes=hashes,
         n_features=data.n_features,
@@ -81,6 +84,17 @@ def plan_training(
             buckets = make_buckets(hashes, config.bucketing, data, scaler, config.seed, on_progress)
             plan = replace(plan, hashes=buckets)
     return Job(plan, _learner(config, plan), data, validation, scaler, expected_weights)
+
+
+def facts_of(data: Dataset) -> RowFacts:
+    """What the choices rest on, counted in the rows."""
+    features, n_rows = data.features, max(1, data.n_rows)
+    if isinstance(features, SparseRows):
+        values = features.nnz / n_rows
+    else:
+        some = features[:: max(1, data.n_rows // _COUNTED_ROWS)]
+        values = float(np.count_nonzero(some) / max(1, len(some)))
+    return RowFacts(data.n_labels, data.n_features, values, data.labels.nnz / n_rows)
 
 
 def _learner(config: MachConfig, plan: Plan) -> Learner:
@@ -119,14 +133,16 @@ def _linear_settings(
         chosen = {name: getattr(begun.linear, name) for name in ("cost", "passes") if getattr(settings, name) == AUTO}
         return Choice(replace(settings, **chosen))
 
-    def labelled(rows: Dataset) -> LabelledRows:
-        weights = None if rows.weights is None else mean_one(rows.weights, rows.n_rows)
-        return LabelledRows(rows.features, rows.labels, weights, scaler, plan.hashes, 0)
-
+    rows = first_repetition(data, scaler, plan.hashes)
+    held_out = None if validation is None else first_repetition(validation, scaler, plan.hashes)
     with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):  # as repetitions are trained
-        return choose_settings(
-            settings, labelled(data), None if validation is None else labelled(validation), config.seed
-        )
+        return choose_settings(settings, rows, held_out, config.seed)
+
+
+def first_repetition(data: Dataset, scaler: Scaler, hashes: Buckets) -> LabelledRows:
+    """The rows as the first repetition sees them."""
+    weights = None if data.weights is None else mean_one(data.weights, data.n_rows)
+    return LabelledRows(data.features, data.labels, weights, scaler, hashes, 0)
 
 
 def is_built_in(plan: Plan) -> bool:
@@ -143,7 +159,7 @@ def _check_rows(data: Dataset) -> None:
             raise InputError(f"there are no {what} to train on")
 
 
-def _aligned(validation: Dataset, data: Dataset) -> Dataset:
+def aligned(validation: Dataset, data: Dataset) -> Dataset:
     """Validation rows with the ids of the training labels, matched by name; labels that training lacks are dropped.
 
     No bucket can be right about those.

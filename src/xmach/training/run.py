@@ -120,7 +120,7 @@ def rows_to_visit(job: Job) -> int:
     learner, n_rows = job.learner, job.data.n_rows
     if isinstance(learner, PartLearner):
         return sum(learner.rows_to_visit(buckets, n_rows) for buckets in learner.parts(job.plan.hashes.n_buckets))
-    return job.plan.settings.epochs * n_rows
+    return int(job.plan.settings.epochs) * n_rows
 
 
 @contextmanager
