@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,6 @@ from xmach.types import IntArray
 
 PLACE = OUT / "tagging"
 DEPTH = 100  # labels predicted for each row
-# MACH's settings on each set unless others are given; on others, the defaults of `xmach train`.
-MACH: Mapping[str, Mapping[str, Any]] = {
-    "bibtex": {"n_buckets": 100},
-    "delicious": {"n_buckets": 300},
-    "citeulike_t": {"n_buckets": 2000},
-    "tate": {"n_buckets": 1000, "n_repetitions": 8},
-}
 
 
 def main(*arguments: str) -> None:
@@ -44,7 +37,7 @@ def main(*arguments: str) -> None:
     asked = _parser().parse_args(arguments)
     limits = Limits(parse_bytes(asked.memory, "--memory"), 60 * asked.minutes)
     for name in asked.sets:
-        contestants = [contestant_of(words, name) for words in asked.contestants]
+        contestants = [contestant_of(words) for words in asked.contestants]
         folder = provide_set(SETS[name])
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         rows = contest(folder, contestants, limits, asked.repeats)
@@ -52,12 +45,12 @@ def main(*arguments: str) -> None:
         write_results(f"tagging-{name}", {"set": about, "rows": rows}, f"# {name}: {sizes}\n\n{result_table(rows)}")
 
 
-def contestant_of(words: str, set_name: str) -> Contestant:
+def contestant_of(words: str) -> Contestant:
     """Parse `name` or `name:setting=value:...`; values are JSON, or else text."""
     name, *parts = words.split(":")
     if name not in TAGGERS:
         sys.exit(f"no contestant {name!r}; there are {', '.join(TAGGERS)}")
-    settings: dict[str, Any] = {} if parts or name != "mach" else dict(MACH.get(set_name, {}))
+    settings: dict[str, Any] = {}
     for part in parts:
         setting, equals, value = part.partition("=")
         if not equals:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from benchmarks.tagging.tagger import Settings
-from xmach.config import LINEAR, MachConfig
+from xmach.config import LINEAR, LOGISTIC, MIXED, SOFTMAX, SQUARED_HINGE, MachConfig
 from xmach.data import Dataset
 from xmach.data.arrays import as_rows, as_sparse_rows
 from xmach.store import load
@@ -18,6 +18,12 @@ from xmach.training import fit
 from xmach.types import IntArray
 
 _TOY_ROWS = 8
+_TOYS: tuple[Settings, ...] = (
+    {"learner": LINEAR, "linear_loss": SQUARED_HINGE, "bucketing": MIXED},
+    {"learner": LINEAR, "linear_loss": LOGISTIC, "passes": 1},
+    {"learner": LINEAR, "linear_loss": SOFTMAX, "passes": 1},
+    {"hidden": (4,), "epochs": 1},
+)
 
 
 class Mach:
@@ -27,20 +33,15 @@ class Mach:
         self._config, self._folder = MachConfig(**{"scaling": "none", **settings}), folder
 
     def warm_up(self) -> None:
-        """Let the kernels be compiled or read: train on a few rows, and predict them."""
-        config = self._config
-        toy = {"n_buckets": 4, "n_repetitions": 2, "bucketing": config.bucketing}
-        if config.learner == LINEAR:
-            toy |= {"learner": LINEAR, "linear_loss": config.linear_loss}
-        else:
-            toy |= {"epochs": 1, "hidden": [4 for _ in config.hidden], "loss": config.loss}
+        """Let the kernels be compiled or read: train each kind of model on a few rows, and predict them."""
         rows = csr_matrix(np.eye(_TOY_ROWS, dtype=np.float32))
-        with tempfile.TemporaryDirectory() as place:
-            mach = Mach(toy, Path(place) / "model")
-            mach.prepare(rows, rows)
-            mach.train()
-            mach.open()
-            mach.predict(rows, 2)
+        for toy in _TOYS:
+            with tempfile.TemporaryDirectory() as place:
+                mach = Mach({"n_buckets": 4, "n_repetitions": 2, **toy}, Path(place) / "model")
+                mach.prepare(rows, rows)
+                mach.train()
+                mach.open()
+                mach.predict(rows, 2)
 
     def prepare(self, features: Any, labels: Any) -> None:
         """Give the rows the form that xmach trains on."""

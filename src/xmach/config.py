@@ -23,8 +23,8 @@ LEARNERS = (NETWORK, LINEAR)
 BUCKETINGS = (RANDOM, MIXED, "clustered")
 ESTIMATORS = ("mean", "min", "median", "log")
 LOSSES = ("softmax", "bce")
-SQUARED_HINGE, LOGISTIC = "squared_hinge", "logistic"
-LINEAR_LOSSES = (SQUARED_HINGE, LOGISTIC)
+SQUARED_HINGE, LOGISTIC, SOFTMAX = "squared_hinge", "logistic", "softmax"
+LINEAR_LOSSES = (SQUARED_HINGE, LOGISTIC, SOFTMAX)
 STORE_BITS = (8, 32)
 SCALINGS = ("none", "tfidf", "l2")
 EXECUTORS = (AUTO, "local", "pool")
@@ -206,11 +206,11 @@ class NetworkSettings(OptionGroup):
 
 @dataclass(frozen=True, repr=False)
 class LinearSettings(OptionGroup):
-    """How the sparse linear classifiers of the buckets are trained."""
+    """How the sparse linear classifiers of the buckets are trained; an `auto` loss is kept in `MachConfig` only."""
 
     linear_loss: str = _choice(
-        SQUARED_HINGE, "Loss of linear buckets; logistic gives calibrated probabilities, and takes longer.",
-        LINEAR_LOSSES, flag="--linear-loss",
+        AUTO, "Loss of linear buckets; auto: softmax if most labels have one or two rows, else squared_hinge.",
+        (AUTO, *LINEAR_LOSSES), flag="--linear-loss",
     )  # fmt: skip
     cost: Any = _option(
         AUTO, "C of linear buckets: the weight of a row's loss against the regularisation; auto: by validation.",
@@ -228,6 +228,16 @@ class LinearSettings(OptionGroup):
         AUTO, "Bits of a stored weight of linear buckets: 8 or 32; auto is 8.", _auto_or(_bits), str, "--store-bits",
         None,
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.linear_loss == AUTO:
+            object.__setattr__(self, "linear_loss", SQUARED_HINGE)
+
+    def _check(self) -> None:
+        super()._check()
+        if self.linear_loss == SOFTMAX and self.cost != AUTO:
+            raise ParameterError("linear_loss='softmax' has no cost; leave cost out, or choose another loss")
 
 
 _OF_EVERY_LEARNER = ("store_bits",)
@@ -300,7 +310,7 @@ class MachConfig(NetworkSettings, LinearSettings):
 
     @property
     def linear(self) -> LinearSettings:
-        """The part of linear buckets; `auto` is resolved when the rows are known."""
+        """The part of linear buckets; its cost and passes may still be `auto`."""
         return LinearSettings(**{name: getattr(self, name) for name in options(LinearSettings)})
 
 

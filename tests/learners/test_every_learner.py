@@ -12,7 +12,15 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 from tests.checks.learners import LearnerChecks, loss
 
-from xmach.learners import Learner, LinearLearner, LinearSettings, NetworkLearner, NetworkSettings, SklearnLearner
+from xmach.learners import (
+    Learner,
+    LinearLearner,
+    LinearSettings,
+    NetworkLearner,
+    NetworkSettings,
+    SklearnLearner,
+    SoftmaxLearner,
+)
 from xmach.types import Loss
 
 __all__ = ["loss"]  # the battery's fixture
@@ -40,6 +48,15 @@ class TestLinearLogistic(TestLinear):
 
     def learner(self, loss: Loss) -> Learner:
         return LinearLearner(LinearSettings(linear_loss="logistic", cost=10.0, passes=200, prune_below=0.0))
+
+
+class TestLinearSoftmax(LearnerChecks):
+    @pytest.fixture
+    def loss(self) -> Loss:
+        return "softmax"
+
+    def learner(self, loss: Loss) -> Learner:
+        return SoftmaxLearner(LinearSettings(linear_loss="softmax", passes=30, prune_below=0.0, store_bits=32))
 
 
 class TestLogisticRegression(LearnerChecks):

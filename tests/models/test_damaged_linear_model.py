@@ -54,8 +54,8 @@ def test_parts_that_are_wrong() -> None:
             LinearModel.join([wrong], 3, 2, "logistic")
     with pytest.raises(InputError, match="bits must be 8 or 32, got 16"):
         LinearModel.join([part], 3, 2, "logistic", bits=16)
-    with pytest.raises(InputError, match="one of squared_hinge, logistic, got 'softmax'"):
-        LinearModel.join([part], 3, 2, "softmax")
+    with pytest.raises(InputError, match="one of squared_hinge, logistic, softmax, got 'relu'"):
+        LinearModel.join([part], 3, 2, "relu")
 
 
 NAMES = ("starts", "gaps", "codes", "scales", "biases")

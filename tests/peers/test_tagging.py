@@ -195,14 +195,14 @@ def test_rounds_become_one_row() -> None:
 
 
 def test_settings_are_read_from_the_command_line() -> None:
-    given = contestant_of("mach:n_buckets=1000:hidden=[500]:bucketing=mixed", "tate")
+    given = contestant_of("mach:n_buckets=1000:hidden=[500]:bucketing=mixed")
     assert given == Contestant("mach", {"n_buckets": 1000, "hidden": [500], "bucketing": "mixed"})
-    assert contestant_of("mach", "bibtex").training == {"n_buckets": 100}
-    assert contestant_of("parabel", "bibtex").training == {}
+    assert contestant_of("mach").training == {}
+    assert contestant_of("parabel").training == {}
     with pytest.raises(SystemExit, match="no contestant 'forest'; there are parabel, bonsai"):
-        contestant_of("forest", "tate")
+        contestant_of("forest")
     with pytest.raises(SystemExit, match="a setting is written name=value, got 'n_buckets'"):
-        contestant_of("mach:n_buckets", "tate")
+        contestant_of("mach:n_buckets")
 
 
 def test_the_command_writes_a_table_for_each_set(
@@ -219,7 +219,7 @@ def test_the_command_writes_a_table_for_each_set(
 
     monkeypatch.setattr(contest_module, "contest", run)
     main("--sets", "bibtex", "--contestants", "mach", "--memory", "2GiB", "--minutes", "2", "--repeats", "3")
-    assert shown == [(tagged, [Contestant("mach", {"n_buckets": 100})], LIMITS, 3)]
+    assert shown == [(tagged, [Contestant("mach", {})], LIMITS, 3)]
     text = (tmp_path / "tagging-bibtex.md").read_text()
     assert text.startswith("# bibtex: 600 train, 240 test, 240 features, 120 labels\n")
     assert json.loads((tmp_path / "tagging-bibtex.json").read_text())["set"]["train"] == 600

@@ -32,7 +32,14 @@ from xmach.training.run import train, watched
 
 DATA = made_up(300, 80, 700)
 CONFIG = MachConfig(  # parts of 256 buckets
-    learner="linear", n_buckets=600, n_repetitions=3, bucketing="random", cost=1.0, passes=3, seed=1
+    learner="linear",
+    n_buckets=600,
+    n_repetitions=3,
+    bucketing="random",
+    linear_loss="squared_hinge",
+    cost=1.0,
+    passes=3,
+    seed=1,
 )
 PARTS = 3
 LOCAL = {"executor": "local"}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from xmach.cli.arguments import JsonOption, ModelFolder
+from xmach.config import AUTO
 
 if TYPE_CHECKING:
     from xmach.planning import Plan
@@ -88,7 +89,8 @@ def _lines(plan: Plan, facts: dict[str, Any]) -> Iterator[str]:
     else:
         kept = facts["weights"]
         stored = f"{sum(kept.values()) // max(1, len(kept)):,} weights of {linear.store_bits} bits a repetition"
-        yield f"linear        {shape}, {linear.linear_loss}, cost {linear.cost:g}, {linear.passes} passes, {stored}"
+        cost = "" if linear.cost == AUTO else f"cost {linear.cost:g}, "  # softmax has none
+        yield f"linear        {shape}, {linear.linear_loss}, {cost}{linear.passes} passes, {stored}"
     yield f"input         {_text(plan.features)}scaling {plan.scaling}, seed {plan.seed}"
     yield f"estimator     {facts['estimator'] or 'not chosen yet'}"
     expected = facts.get("expected_bytes")

@@ -12,7 +12,7 @@ import typer
 from xmach.cli.arguments import JsonOption
 from xmach.cli.model_options import config_of, with_model_options
 from xmach.cli.texts import VocabularyOption, vocabulary_sizes
-from xmach.config import AUTO, LINEAR, NETWORK, MachConfig
+from xmach.config import AUTO, LINEAR, NETWORK, SOFTMAX, MachConfig
 from xmach.errors import ParameterError
 from xmach.parameters import whole
 
@@ -25,7 +25,7 @@ _EXACT_LABELS = 300_000  # up to here the pairs of a draw are counted without be
 
 _OPTIONS = ("learner", "hidden", "n_buckets", "n_repetitions", "bucketing", "batch_size")
 _PROPOSED = ("hidden", "n_buckets", "n_repetitions")
-_LINEAR_OPTIONS = ("cost", "passes", "prune_below", "store_bits")
+_LINEAR_OPTIONS = ("linear_loss", "cost", "passes", "prune_below", "store_bits")
 
 
 @with_model_options(
@@ -72,7 +72,8 @@ def plan(
     n_labels = whole("--classes", classes, 1, 2**31 - 1)
     n_features = whole("--features", 1 if features is None else features, 1, 2**31 - 1)
     proposed = [name for name in _PROPOSED if getattr(config, name) == AUTO]
-    facts, learner = RowFacts(n_labels, n_features, values, labels_per_row), config.implied_learner
+    facts = RowFacts(n_labels, n_features, values, labels_per_row, rows * labels_per_row / n_labels)
+    learner = config.implied_learner
     # without rows, the weights of linear buckets cannot be estimated
     config = decide(config, facts, better=None if rows else NETWORK)
     fixed = {name: None if name in proposed else getattr(config, name) for name in _PROPOSED}
@@ -87,6 +88,7 @@ def plan(
         workers=whole("--workers", workers, 0) or (1 if budget is None else usable_cores()),
         bucketing=config.bucketing,
         learner=config.learner,
+        joint=config.learner == LINEAR and config.linear_loss == SOFTMAX,
         cost=None if config.cost == AUTO else config.cost,
         prune_below=config.prune_below,
         weight_bits=8 if config.store_bits == AUTO else int(config.store_bits),
@@ -131,7 +133,8 @@ def _data_size(
         raise ParameterError("--vocabulary is for text; say --source text")
     known = 0 if vocabulary is None else sum(vocabulary_sizes(vocabulary)[:3])
     n_rows = whole("--rows", rows, 0)
-    choosing = config.learner == LINEAR and AUTO in (config.cost, config.passes)
+    chosen = config.learner == LINEAR and config.linear_loss != SOFTMAX
+    choosing = chosen and AUTO in (config.cost, config.passes)
     return DataSize(
         n_rows, nonzeros, labels_per_row, source != "table", source=source, vocabulary=known, choosing=choosing
     )

@@ -9,6 +9,7 @@ from xmach.learners.learner_choice import compare_learners
 from xmach.learners.linear import LinearLearner, prepare_rows
 from xmach.learners.linear_choice import Choice, choose_settings
 from xmach.learners.session import NetworkLearner
+from xmach.learners.softmax import SoftmaxLearner
 from xmach.learners.task import LabelledRows, Learner, Outcome, PartLearner, Task
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
     "Outcome",
     "PartLearner",
     "SklearnLearner",
+    "SoftmaxLearner",
     "Task",
     "choose_settings",
     "compare_learners",

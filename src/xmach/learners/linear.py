@@ -75,7 +75,7 @@ class LinearLearner:
 
     def train_part(self, task: Task, buckets: range) -> BucketWeights | None:
         """Train a range of buckets, 64 at a time; None if the monitor asks to stop."""
-        rows, features, scale = self._prepared(task.rows)
+        rows, features, scale = prepared_rows(task.rows, self.features, self.scale)
         descent = Descent(rows, task.rows, self.settings, task.seed)
         total = self.rows_to_visit(buckets, rows.n_rows)
         trained, done = [], 0
@@ -103,13 +103,6 @@ class LinearLearner:
             parts, n_features, n_buckets, self.settings.linear_loss, bits=bits, normalised=self.normalised
         )
         return Outcome(model, [{"passes": float(self.settings.passes), "weights": float(model.n_weights)}])
-
-    def _prepared(self, rows: LabelledRows) -> PreparedRows:
-        if self.features is None:
-            return prepare_rows(rows.features, rows.scaler)
-        assert isinstance(rows.features, SparseRows)
-        features = map_array(self.features) if isinstance(self.features, Path) else self.features
-        return PreparedRows(rows.features, features, self.scale)
 
 
 def _consecutive(groups: Sequence[BucketWeights]) -> BucketWeights:
@@ -211,6 +204,14 @@ def prepare_rows(features: Rows, scaler: Scaler) -> PreparedRows:
         place = slice(indptr[start], indptr[stop])
         indices[place], values[place] = columns[part.indices], part.values / np.float32(scale)
     return PreparedRows(SparseRows(indptr, indices, values, len(order)), order, scale)
+
+
+def prepared_rows(rows: LabelledRows, features: Int32Array | Path | None, scale: float) -> PreparedRows:
+    """The rows of a repetition as linear learners take them; prepared now, unless `features` says that they are."""
+    if features is None:
+        return prepare_rows(rows.features, rows.scaler)
+    assert isinstance(rows.features, SparseRows)
+    return PreparedRows(rows.features, map_array(features) if isinstance(features, Path) else features, scale)
 
 
 def _norms(rows: SparseRows) -> DoubleArray:

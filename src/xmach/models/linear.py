@@ -17,13 +17,13 @@ from xmach.errors import InputError
 from xmach.models.bucket_weights import BucketWeights, weights_of_lanes
 from xmach.models.joining import joined_arrays
 from xmach.models.linear_arrays import checked_lists, read_only
-from xmach.models.network import sigmoid_in_place
+from xmach.models.network import sigmoid_in_place, softmax_in_place
 from xmach.types import AnyArray, FloatArray, Rows, SparseRows
 
 __all__ = ["SLOPE", "BucketWeights", "LinearModel", "weights_of_lanes"]
 
 SLOPE = 3.0  # the probability of a squared-hinge margin is sigmoid(SLOPE * margin)
-LOSSES = ("squared_hinge", "logistic")
+LOSSES = ("squared_hinge", "logistic", "softmax")
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +35,7 @@ class LinearModel:
     codes: AnyArray  # (m,) int8, or float32 weights
     scales: FloatArray  # (B,)
     biases: FloatArray  # (B,)
-    loss: str  # "squared_hinge" or "logistic"
+    loss: str  # one of LOSSES
     normalised: bool  # whether a row's probabilities are divided by their sum
     kind: str = "linear"
 
@@ -92,6 +92,8 @@ class LinearModel:
     def probabilities(self, rows: Rows) -> FloatArray:
         """Return the (n, B) bucket probabilities; they sum to 1 only if the model is normalised."""
         outputs = self.margins(rows)
+        if self.loss == "softmax":
+            return softmax_in_place(outputs)
         if self.loss == "squared_hinge":
             with np.errstate(over="ignore"):  # sigmoid clips
                 outputs *= np.float32(SLOPE)

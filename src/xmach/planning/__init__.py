@@ -4,7 +4,7 @@ from xmach.planning.automatic import COMPARED_ROWS, RowFacts, decide, is_close, 
 from xmach.planning.data_size import DataSize
 from xmach.planning.figures import Costs, Odds, costs, drawn_pairs, odds
 from xmach.planning.linear_proposal import pruned_one_vs_all
-from xmach.planning.linear_sizes import expected_weights, with_clusters
+from xmach.planning.linear_sizes import expected_weights, softmax_weights, with_clusters
 from xmach.planning.machine import available_bytes, check_memory, usable_cores
 from xmach.planning.memory import (
     TrainingMemory,
@@ -72,6 +72,7 @@ __all__ = [
     "query_operations",
     "repetitions_needed",
     "signature_bytes",
+    "softmax_weights",
     "stored_bytes",
     "suggested_buckets",
     "training_bytes",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from xmach.config import AUTO, LINEAR, MIXED, NETWORK, RANDOM, SQUARED_HINGE, MachConfig
+from xmach.config import AUTO, LINEAR, LOGISTIC, MIXED, NETWORK, RANDOM, SOFTMAX, SQUARED_HINGE, MachConfig
 from xmach.planning.linear_proposal import LINEAR_REPETITIONS, linear_buckets
 from xmach.planning.proposal import GOOD_REPETITIONS, suggested_buckets
 
@@ -17,6 +17,7 @@ MANY_FEATURES = 10_000  # of sparse rows: beyond this the network was behind on 
 DENSE = 0.25  # rows count as dense if at least this share of their values is not zero
 SEVERAL_LABELS = 4.0  # labels a row; from here on random buckets ranked the first five better than mixed ones
 COMPARED_ROWS = 20_000  # rows at most that both learners are trained on, if validation rows choose between them
+FEW_ROWS = 3.0  # rows a label, on average; below this, softmax found more of the right labels
 NETWORK_BUCKETS = 2000  # if a network is asked for: the same as in earlier versions
 
 
@@ -27,6 +28,7 @@ class RowFacts(NamedTuple):
     n_features: int
     values_per_row: float  # that are not zero
     labels_per_row: float
+    rows_per_label: float
 
 
 def decide(config: MachConfig, rows: RowFacts, better: str | None = None) -> MachConfig:
@@ -42,18 +44,27 @@ def decide(config: MachConfig, rows: RowFacts, better: str | None = None) -> Mac
     if not asked_for:
         learner = better or (LINEAR if prefers_linear(rows) else NETWORK)
     n_labels, linear = rows.n_labels, isinstance(learner, str) and learner == LINEAR
+    loss = _linear_loss(config, rows)
     if linear:
-        n_buckets, n_repetitions = linear_buckets(n_labels, suggested_buckets(n_labels)), LINEAR_REPETITIONS
+        n_buckets = linear_buckets(n_labels, suggested_buckets(n_labels), joint=loss == SOFTMAX)
+        n_repetitions = LINEAR_REPETITIONS
     else:
         n_buckets, n_repetitions = NETWORK_BUCKETS if asked_for else suggested_buckets(n_labels), GOOD_REPETITIONS
-    similar = linear and config.linear_loss == SQUARED_HINGE and rows.labels_per_row < SEVERAL_LABELS
+    similar = linear and loss != LOGISTIC and rows.labels_per_row < SEVERAL_LABELS
     chosen: dict[str, Any] = {
         "n_buckets": n_buckets,
         "n_repetitions": n_repetitions,
         "bucketing": MIXED if similar and config.n_repetitions != 1 else RANDOM,  # Theorem 1 is for hashes
-    }
+    } | ({"linear_loss": loss} if linear else {})
     open_options = {name: value for name, value in chosen.items() if getattr(config, name) == AUTO}
     return replace(config, learner=learner, **open_options)
+
+
+def _linear_loss(config: MachConfig, rows: RowFacts) -> str:
+    """The loss of linear buckets; a cost that was given implies one that has a cost."""
+    if config.linear_loss != AUTO:
+        return str(config.linear_loss)
+    return SOFTMAX if config.cost == AUTO and rows.rows_per_label < FEW_ROWS else SQUARED_HINGE
 
 
 def prefers_linear(rows: RowFacts) -> bool:

@@ -7,6 +7,7 @@ import math
 from xmach.planning.data_size import DataSize
 
 CLUSTERED = 0.85  # of the weights of hashed buckets are kept by clustered ones, in the median; 0.5 to 1.4 was measured
+SOFTMAX_SHARE = 0.66  # of all pairs of a label's feature and its bucket: kept on Home Depot at `prune_below` 0.1
 LEAST_THRESHOLD = 0.001  # below it, pruning leaves nearly everything
 TYPICAL_COST = 1.0  # what is assumed of a cost that will be chosen on held-out rows
 
@@ -29,6 +30,13 @@ def expected_weights(
     pairs = labels * values * shared * 0.97 * math.pow(t, 2.2) / (1 + math.pow(0.84 * t, 2.2))
     room = n_features * n_buckets * min(1.0, 0.56 * math.pow(t, 0.47))
     return math.ceil(pairs / math.pow(1 + math.pow(pairs / room, 3.2), 1 / 3.2))
+
+
+def softmax_weights(n_features: int, n_buckets: int, data: DataSize) -> int:
+    """The weights that a repetition trained by softmax keeps, roughly: a share of the features that its labels have."""
+    values = max(1.0, data.nonzeros_per_row if data.sparse else float(n_features))
+    pairs, room = data.n_rows * data.labels_per_row * values, n_features * n_buckets
+    return math.ceil(SOFTMAX_SHARE * pairs / (1 + pairs / room))
 
 
 def with_clusters(weights: int, share: float) -> int:

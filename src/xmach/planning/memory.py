@@ -6,7 +6,7 @@ memory` holds the sums against the peaks of real runs (docs/planning.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
 
@@ -122,22 +122,23 @@ def training_memory(
     parent += data.vocabulary_bytes + shape.n_tables * table
     mapped = data.mapped_bytes(shape.n_features)
     linear = shape.weights is not None
+    in_parts, trained = linear and not shape.joint, replace(shape, weights=None) if shape.joint else shape
     reading = linear_preparing_bytes(shape, data) if linear else 0
     return TrainingMemory(
         workers=workers,
         parent=parent,
         worker=WORKER_BYTES + kernels + table if pool else 0,
         data=scaled_bytes(shape, data) if linear else mapped,
-        state=descent_bytes(shape, data) if linear else ADAM_COPIES * shape.repetition_bytes,
-        step=0 if linear else _step_bytes(shape, data, batch),
+        state=descent_bytes(shape, data) if in_parts else ADAM_COPIES * trained.repetition_bytes,
+        step=0 if in_parts else _step_bytes(trained, data, batch),
         best=shape.repetition_bytes if data.n_validation and not linear else 0,
         held=models_held * shape.repetition_bytes,
         preparing=max(learning, parent + mapped + max(_preparing_bytes(shape, data), reading)),
         settling=_settling_bytes(shape, data) if data.n_validation else 0,
-        choosing=parent + mapped + choosing_bytes(shape, data) if linear and data.choosing else 0,
-        joining=joining_bytes(shape) if linear else 0,
-        copying=part_bytes(shape) if linear else 0,
-        queued=linear and shape.n_repetitions * n_parts(shape) > workers,
+        choosing=parent + mapped + choosing_bytes(shape, data) if in_parts and data.choosing else 0,
+        joining=joining_bytes(shape) if in_parts else 0,
+        copying=part_bytes(shape) if in_parts else 0,
+        queued=in_parts and shape.n_repetitions * n_parts(shape) > workers,
     )
 
 

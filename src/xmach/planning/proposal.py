@@ -46,6 +46,7 @@ class Request:
     workers: int = 1  # repetitions at a time; with a budget, the most of them
     bucketing: str = RANDOM  # or `mixed`, `clustered`, which keep tables of size K
     learner: str = NETWORK  # or `linear`: sparse linear buckets, without hidden layers
+    joint: bool = False  # whether linear buckets are trained together, by softmax
     cost: float | None = None  # of linear buckets; None: chosen while training
     prune_below: float = 0.1  # of linear buckets
     weight_bits: int = 8  # of linear buckets
@@ -154,7 +155,7 @@ def _bucket_choices(request: Request, hidden: tuple[int, ...]) -> Iterator[int]:
         yield request.n_buckets
         return
     wish = suggested_buckets(request.n_labels)
-    wish = linear_buckets(request.n_labels, wish) if request.learner == LINEAR else wish
+    wish = linear_buckets(request.n_labels, wish, joint=request.joint) if request.learner == LINEAR else wish
     fewest = min(wish, FEWEST_BUCKETS if not hidden or request.hidden is not None else max(FEWEST_BUCKETS, wish // 4))
     while wish > fewest:
         yield wish

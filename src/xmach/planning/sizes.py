@@ -26,6 +26,7 @@ class Shape:
     n_tables: int = 0  # repetitions whose buckets are tables, made of the rows
     weights: int | None = None  # stored weights of a repetition, if it has sparse linear buckets
     weight_bits: int = 8  # of each of those; 32: as they were learned
+    joint: bool = False  # whether linear buckets are trained together, by softmax: with all d x B weights
 
     def __post_init__(self) -> None:
         widths = _widths(self.n_features, self.hidden, self.n_buckets)  # Python ints, whose products cannot overflow

@@ -25,7 +25,7 @@ from xmach.store.names import read_names
 from xmach.store.tensors import read_tensors
 from xmach.types import TextRows
 
-FORMATS = (1, 2, 3, 4, 5)
+FORMATS = (1, 2, 3, 4, 5, 6)
 PLAN, MANIFEST, LABELS, METRICS = "plan.json", "manifest.json", "labels.arrow", "metrics.json"
 COUNTS, BUCKETS = "label_counts.safetensors", "buckets.safetensors"
 IDF, VOCABULARY = "features/idf.safetensors", "features/vocabulary.safetensors"

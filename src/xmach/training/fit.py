@@ -24,7 +24,7 @@ from xmach.evaluation import settle
 from xmach.executors import Executor, executor_named
 from xmach.features import fit_scaler
 from xmach.files import scratch_folder
-from xmach.learners import LinearLearner, Outcome, PartLearner, prepare_rows
+from xmach.learners import LinearLearner, Outcome, PartLearner, SoftmaxLearner, prepare_rows
 from xmach.parameters import whole
 from xmach.planning import Plan, human_bytes, usable_cores
 from xmach.predictor import Predictor
@@ -232,7 +232,7 @@ def _prepared_rows(job: Job, executor: Executor) -> Iterator[Job]:
     Linear buckets visit every row many times, so rows are scaled once.
     """
     share = executor.workers > 1
-    linear = isinstance(job.learner, LinearLearner)
+    linear = isinstance(job.learner, LinearLearner | SoftmaxLearner)
     if not linear and (not share or job.data.folder is not None):
         yield job
         return
@@ -249,7 +249,7 @@ def _prepared_rows(job: Job, executor: Executor) -> Iterator[Job]:
 def _with_scaled_rows(job: Job, folder: Path | None) -> Job:
     """The job with rows scaled for linear buckets: in memory, or mapped from a folder, without a copy in memory."""
     learner, data = job.learner, job.data
-    assert isinstance(learner, LinearLearner)
+    assert isinstance(learner, LinearLearner | SoftmaxLearner)
     rows, features, scale = prepare_rows(data.features, job.scaler)
     # it is never compared with another: no time is spent on a fingerprint
     scaled = Dataset(rows, data.labels, weights=data.weights, stored_fingerprint="", columns=data.columns)

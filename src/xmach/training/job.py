@@ -9,16 +9,25 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from xmach.buckets import Buckets, UniversalHashes, clustered_repetitions
-from xmach.config import AUTO, LEARNERS, LINEAR, LOGISTIC, NETWORK, STORE_BITS, MachConfig
+from xmach.config import AUTO, LEARNERS, LINEAR, LOGISTIC, NETWORK, SOFTMAX, STORE_BITS, MachConfig
 from xmach.data import Dataset
 from xmach.data.read.rows import row_offsets, row_order
 from xmach.errors import InputError
 from xmach.features import Scaler
-from xmach.learners import Choice, LabelledRows, Learner, LinearLearner, NetworkLearner, choose_settings
+from xmach.learners import (
+    Choice,
+    LabelledRows,
+    Learner,
+    LinearLearner,
+    NetworkLearner,
+    SoftmaxLearner,
+    choose_settings,
+)
 from xmach.planning import Plan, RowFacts, available_bytes, check_memory, clustering_bytes, decide
 from xmach.training.bucketing import make_buckets, mean_one
 from xmach.types import Int32Array, OnProgress, SparseRows, TextRows
 
+SOFTMAX_PASSES = 5  # docs/accuracy.md
 _COUNTED_ROWS = 1000  # of dense rows, to see how many of their values are zero
 
 
@@ -94,11 +103,14 @@ def facts_of(data: Dataset) -> RowFacts:
     else:
         some = features[:: max(1, data.n_rows // _COUNTED_ROWS)]
         values = float(np.count_nonzero(some) / max(1, len(some)))
-    return RowFacts(data.n_labels, data.n_features, values, data.labels.nnz / n_rows)
+    n_labels, occurrences = data.n_labels, data.labels.nnz
+    return RowFacts(n_labels, data.n_features, values, occurrences / n_rows, occurrences / max(1, n_labels))
 
 
 def _learner(config: MachConfig, plan: Plan) -> Learner:
     """The network, linear buckets, or a scikit-learn classifier in its wrapping."""
+    if plan.linear is not None and plan.linear.linear_loss == SOFTMAX:
+        return SoftmaxLearner(plan.linear)
     if plan.linear is not None:
         normalised = plan.linear.linear_loss == LOGISTIC and not plan.multilabel
         return LinearLearner(plan.linear, normalised)
@@ -132,7 +144,8 @@ def _linear_settings(
         # if anything else differs, the store says what, and nothing needs to be chosen
         chosen = {name: getattr(begun.linear, name) for name in ("cost", "passes") if getattr(settings, name) == AUTO}
         return Choice(replace(settings, **chosen))
-
+    if settings.linear_loss == SOFTMAX:
+        return Choice(replace(settings, passes=SOFTMAX_PASSES if settings.passes == AUTO else settings.passes))
     rows = first_repetition(data, scaler, plan.hashes)
     held_out = None if validation is None else first_repetition(validation, scaler, plan.hashes)
     with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):  # as repetitions are trained

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from xmach.buckets import clustered_repetitions
-from xmach.config import MachConfig
+from xmach.config import SOFTMAX, MachConfig
 from xmach.data import Dataset
 from xmach.errors import ParameterError
 from xmach.features.featurizers import needs_arrays
 from xmach.learners.session import effective_batch_size
 from xmach.planning import (
     DataSize,
+    Plan,
     Shape,
     available_bytes,
     check_memory,
     clustering_bytes,
     expected_weights,
     human_bytes,
+    softmax_weights,
     training_bytes,
     training_memory,
     with_clusters,
@@ -85,6 +87,7 @@ def _sizes(job: Job) -> tuple[Shape, DataSize, int]:
         hashes.n_labels, plan.n_features, settings.hidden, hashes.n_buckets, hashes.n_repetitions,
         n_tables=len(clustered_repetitions(plan.bucketing, hashes.n_repetitions)),
         weights=_weights(job, rows),
+        joint=_is_joint(plan),
         weight_bits=8 if plan.linear is None else int(plan.linear.store_bits),
     )  # fmt: skip
     return shape, rows, effective_batch_size(settings.batch_size, data.n_rows)
@@ -95,6 +98,8 @@ def _weights(job: Job, rows: DataSize) -> int | None:
     plan = job.plan
     if plan.linear is None:
         return None
+    if _is_joint(plan):
+        return softmax_weights(plan.n_features, plan.hashes.n_buckets, rows)
     hashed = job.expected_weights
     if hashed is None:
         hashed = expected_weights(
@@ -102,6 +107,11 @@ def _weights(job: Job, rows: DataSize) -> int | None:
         )
     n_repetitions = plan.hashes.n_repetitions
     return with_clusters(hashed, len(clustered_repetitions(plan.bucketing, n_repetitions)) / n_repetitions)
+
+
+def _is_joint(plan: Plan) -> bool:
+    """Whether the linear buckets of a repetition are trained together."""
+    return plan.linear is not None and plan.linear.linear_loss == SOFTMAX
 
 
 def _vocabulary_size(job: Job) -> int:

@@ -120,7 +120,8 @@ def rows_to_visit(job: Job) -> int:
     learner, n_rows = job.learner, job.data.n_rows
     if isinstance(learner, PartLearner):
         return sum(learner.rows_to_visit(buckets, n_rows) for buckets in learner.parts(job.plan.hashes.n_buckets))
-    return int(job.plan.settings.epochs) * n_rows
+    passes = job.plan.settings.epochs if job.plan.linear is None else job.plan.linear.passes
+    return int(passes) * n_rows
 
 
 @contextmanager
