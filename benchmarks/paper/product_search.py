@@ -31,6 +31,12 @@ class Experiment:
     limits: Limits = field(default_factory=Limits)
 
 
+def default_mach(most: int = 8) -> list[Contestant]:
+    """MACH as `xmach train` trains it if nothing is given, with 2, 4, ... repetitions."""
+    counts = [2**i for i in range(1, most.bit_length()) if 2**i <= most]
+    return [Contestant("mach", {"n_repetitions": most}, {"repetitions": count}) for count in counts]
+
+
 def mach(most: int, n_buckets: int, epochs: int, **settings: Any) -> list[Contestant]:
     """MACH with 2, 4, ... repetitions, up to `most`: one training."""
     training = {"n_buckets": n_buckets, "n_repetitions": most, "epochs": epochs, **settings}
@@ -78,6 +84,7 @@ EXPERIMENTS = {
         [
             *BASELINES,
             *dssm(5, 20),
+            *default_mach(),
             *mach(16, 2000, 5, **LINEAR),
             *mach(8, 2000, 5, **HIDDEN),
             *parabel((2, 4, 8), (100,)),

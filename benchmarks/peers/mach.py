@@ -18,19 +18,25 @@ import numpy as np
 from benchmarks.peers.adapter import Settings
 from benchmarks.peers.hashing import hashed_rows
 from benchmarks.peers.search_data import Training
-from xmach.config import MachConfig
+from xmach.config import LINEAR, MIXED, SOFTMAX, SQUARED_HINGE, MachConfig
 from xmach.data import Dataset
 from xmach.decoding.estimators import prepare_cells, rule_of
 from xmach.errors import ParameterError
 from xmach.features import HashedText
-from xmach.planning import network_parameters
+from xmach.models import LinearModel
+from xmach.planning.proposal import GOOD_REPETITIONS
 from xmach.predictor import Predictor
 from xmach.store import load
 from xmach.training import fit
-from xmach.types import FloatArray, IntArray, SparseRows
+from xmach.types import BucketModel, FloatArray, IntArray, SparseRows
 
 WEIGHTS = ("none", "products", "sessions", "log sessions")
-_TOY = {"n_buckets": 4, "n_repetitions": 1, "epochs": 1, "n_features": 1000}
+_TOY = {"n_buckets": 4, "n_repetitions": 2, "n_features": 1000, "bucketing": MIXED}
+_TOYS: tuple[Settings, ...] = (
+    {"learner": LINEAR, "linear_loss": SQUARED_HINGE},
+    {"learner": LINEAR, "linear_loss": SOFTMAX, "passes": 1},
+    {"hidden": (4,), "epochs": 1},
+)
 
 
 class Mach:
@@ -43,21 +49,22 @@ class Mach:
         self._weights, self._parts = given.pop("weights", "none"), given.pop("title_parts", 0)
         if self._weights not in WEIGHTS:
             raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, got {self._weights!r}")
-        self._config = MachConfig(**(given | {"hidden": given.pop("hidden", ())}))
+        self._config = MachConfig(**({"n_repetitions": GOOD_REPETITIONS} | given))
         self._folder = folder
 
     def warm_up(self) -> None:
         """Let the kernels be compiled or read: train on a few rows, and answer them."""
         texts = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in ("table", "chair", "lamp")]
         bought = SparseRows(np.arange(10), np.arange(9, dtype=np.int32), np.ones(9, np.float32), 9)
-        with tempfile.TemporaryDirectory() as place:
-            toy = Mach({**_TOY, "hidden": tuple(4 for _ in self._config.hidden)}, Path(place))
-            toy.prepare(Training(texts, texts, bought, np.ones(9, np.float32)))
-            toy.train()
-            toy.open({})
-            toy.top(texts, 2)
-            toy.search_with("pruned")
-            toy.top(texts, 2)
+        for settings in _TOYS:
+            with tempfile.TemporaryDirectory() as place:
+                toy = Mach({**_TOY, **settings}, Path(place))
+                toy.prepare(Training(texts, texts, bought, np.ones(9, np.float32)))
+                toy.train()
+                toy.open({})
+                toy.top(texts, 2)
+                toy.search_with("pruned")
+                toy.top(texts, 2)
 
     def prepare(self, data: Training) -> None:
         """Hash the texts, weigh the rows."""
@@ -83,10 +90,10 @@ class Mach:
 
     def save(self) -> dict[str, Any]:
         """Each repetition was written when it was done. Says what one has and what each took."""
-        config = self._config
-        each = network_parameters(self._rows.n_features, config.hidden, config.n_buckets)
-        seconds = [json.loads(self._seconds(r).read_text()) for r in range(config.n_repetitions)]
-        return {"parameters": each * config.n_repetitions, "seconds each": seconds}
+        models = load(self._folder / "model", verify=False).models
+        parameters = sum(_parameters(model) for model in models)
+        seconds = [json.loads(self._seconds(r).read_text()) for r in range(self._config.n_repetitions)]
+        return {"parameters": parameters, "seconds each": seconds}
 
     def open(self, answering: Settings) -> None:
         """Map the model, or its first `repetitions`; read it by `estimator`, otherwise log."""
@@ -118,6 +125,13 @@ class Mach:
 
     def _seconds(self, repetition: int) -> Path:
         return self._folder / f"seconds-{repetition:03d}.json"
+
+
+def _parameters(model: BucketModel) -> int:
+    """The weights and biases that a model keeps."""
+    if isinstance(model, LinearModel):
+        return model.n_weights + model.n_buckets
+    return sum(array.size for array in model.arrays().values())
 
 
 def candidate_scores(predictor: Predictor, sketch: FloatArray, candidates: SparseRows) -> FloatArray:

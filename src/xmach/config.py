@@ -209,7 +209,7 @@ class LinearSettings(OptionGroup):
     """How the sparse linear classifiers of the buckets are trained; an `auto` loss is kept in `MachConfig` only."""
 
     linear_loss: str = _choice(
-        AUTO, "Loss of linear buckets; auto: softmax if most labels have one or two rows, else squared_hinge.",
+        AUTO, "Loss of linear buckets; auto: softmax if most labels have one or two rows, logistic for few features.",
         (AUTO, *LINEAR_LOSSES), flag="--linear-loss",
     )  # fmt: skip
     cost: Any = _option(

@@ -13,7 +13,7 @@ from benchmarks.peers.judging import candidates_of, judge, judge_ranking, ranked
 from benchmarks.peers.search_data import Questions, Training
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "mach": {"n_buckets": 60, "n_repetitions": 4, "epochs": 4, "learning_rate": 0.02, "n_features": 4000},
+    "mach": {"n_buckets": 60, "n_repetitions": 4, "hidden": [], "epochs": 4, "learning_rate": 0.02, "n_features": 4000},
     "parabel": {"trees": 1, "n_features": 4000},
     "dssm": {"epochs": 3, "n_features": 4000, "dimensions": 32, "batch_size": 128, "learning_rate": 0.01},
     "bm25": {},

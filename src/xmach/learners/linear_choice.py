@@ -18,16 +18,16 @@ import numpy as np
 from xmach._kernels.train.descent import positive_masks
 from xmach._kernels.train.sparse import sparse_forward
 from xmach.block_sizes import HASHED_LABELS, LANES, MOST_HELD_OUT, MOST_PROBED_ROWS, PROBED_BUCKETS
-from xmach.config import AUTO, LinearSettings
+from xmach.config import AUTO, LOGISTIC, SQUARED_HINGE, LinearSettings
 from xmach.data.arrays import as_sparse_rows
 from xmach.learners.linear import Descent, Lanes, prepare_rows
 from xmach.learners.network import stream
 from xmach.learners.task import LabelledRows
 from xmach.types import BoolArray, DoubleArray, FloatArray, IntArray, Rows, SparseRows, row_batches, take_rows
 
-COSTS = (0.1, 0.3, 1.0, 3.0)
+COSTS = {SQUARED_HINGE: (0.1, 0.3, 1.0, 3.0), LOGISTIC: (0.5, 1.5, 5.0, 15.0)}
+USUAL_COST = {SQUARED_HINGE: 1.0, LOGISTIC: 5.0}  # if costs do equally well, or cannot be compared
 PASSES = (3, 5, 8)
-FALLBACK = 1.0, PASSES[-1]  # if nothing can be compared
 _HELD_OUT_SHARE = 5  # one row in five, if no validation rows are given
 _ENOUGH = 0.995  # of the best average precision: fewer passes that reach it are taken
 
@@ -43,22 +43,23 @@ def choose_settings(settings: LinearSettings, rows: LabelledRows, validation: La
     """The settings with `auto` replaced by what did best on held-out rows."""
     if AUTO not in (settings.cost, settings.passes):
         return Choice(settings)
-    costs = COSTS if settings.cost == AUTO else (settings.cost,)
+    usual = USUAL_COST[settings.linear_loss]
+    costs = COSTS[settings.linear_loss] if settings.cost == AUTO else (settings.cost,)
     passes = PASSES if settings.passes == AUTO else (settings.passes,)
-    probe = _Probe.draw(rows, validation, seed)
+    # a pass takes the logistic loss six times as long
+    probe = _Probe.draw(rows, validation, seed, LANES if settings.linear_loss == LOGISTIC else PROBED_BUCKETS)
     trials = [] if probe is None else [probe.trials(settings, cost, passes) for cost in costs]
     scores = np.array([[trial.score for trial in of_cost] for of_cost in trials])
     if probe is None or not scores.any():
-        cost, number = FALLBACK
         return Choice(
             replace(
                 settings,
-                cost=cost if settings.cost == AUTO else settings.cost,
-                passes=number if settings.passes == AUTO else settings.passes,
+                cost=usual if settings.cost == AUTO else settings.cost,
+                passes=PASSES[-1] if settings.passes == AUTO else settings.passes,
             )
         )
     # of costs that do equally well the most usual one: a small one would leave weights that are pruned
-    best = max(range(len(costs)), key=lambda i: (scores[i, -1], -abs(log(costs[i]))))
+    best = max(range(len(costs)), key=lambda i: (scores[i, -1], -abs(log(costs[i] / usual))))
     enough = int(np.argmax(scores[best] >= _ENOUGH * scores[best].max()))
     weights = probe.expected_weights(trials[best][enough].weights, rows)
     return Choice(replace(settings, cost=costs[best], passes=passes[enough]), weights)
@@ -80,7 +81,9 @@ class _Probe:
         self._trained, self._rows, self._held_out, self._truth, self._seed = trained, rows, held_out, truth, seed
 
     @classmethod
-    def draw(cls, rows: LabelledRows, validation: LabelledRows | None, seed: int) -> _Probe | None:
+    def draw(
+        cls, rows: LabelledRows, validation: LabelledRows | None, seed: int, n_probed: int = PROBED_BUCKETS
+    ) -> _Probe | None:
         """Sample the rows; None if there are too few to hold some out."""
         draw = stream(seed, 0, "probe")
         order = draw.permutation(rows.n_rows)
@@ -95,7 +98,8 @@ class _Probe:
         held_out = taken(asked, np.sort(which))
         prepared = prepare_rows(_stacked(trained.features, held_out.features), rows.scaler).rows
         n_rows = trained.n_rows
-        truth = [_buckets_of(held_out, first) for first in range(0, min(PROBED_BUCKETS, rows.hashes.n_buckets), LANES)]
+        n_probed = min(n_probed, rows.hashes.n_buckets)
+        truth = [_buckets_of(held_out, first) for first in range(0, n_probed, LANES)]
         return cls(trained, prepared.slice(0, n_rows), prepared.slice(n_rows, prepared.n_rows), truth, seed)
 
     def trials(self, settings: LinearSettings, cost: float, passes: tuple[int, ...]) -> list[Trial]:

@@ -50,11 +50,12 @@ def decide(config: MachConfig, rows: RowFacts, better: str | None = None) -> Mac
         n_repetitions = LINEAR_REPETITIONS
     else:
         n_buckets, n_repetitions = NETWORK_BUCKETS if asked_for else suggested_buckets(n_labels), GOOD_REPETITIONS
-    similar = linear and loss != LOGISTIC and rows.labels_per_row < SEVERAL_LABELS
+    calibrated = config.linear_loss == LOGISTIC  # who asks for it wants probabilities, and Theorem 1 is for hashes
+    similar = linear and not calibrated and rows.labels_per_row < SEVERAL_LABELS
     chosen: dict[str, Any] = {
         "n_buckets": n_buckets,
         "n_repetitions": n_repetitions,
-        "bucketing": MIXED if similar and config.n_repetitions != 1 else RANDOM,  # Theorem 1 is for hashes
+        "bucketing": MIXED if similar and config.n_repetitions != 1 else RANDOM,
     } | ({"linear_loss": loss} if linear else {})
     open_options = {name: value for name, value in chosen.items() if getattr(config, name) == AUTO}
     return replace(config, learner=learner, **open_options)
@@ -64,7 +65,9 @@ def _linear_loss(config: MachConfig, rows: RowFacts) -> str:
     """The loss of linear buckets; a cost that was given implies one that has a cost."""
     if config.linear_loss != AUTO:
         return str(config.linear_loss)
-    return SOFTMAX if config.cost == AUTO and rows.rows_per_label < FEW_ROWS else SQUARED_HINGE
+    if config.cost == AUTO and rows.rows_per_label < FEW_ROWS:
+        return SOFTMAX
+    return LOGISTIC if config.cost == AUTO and is_close(rows) else SQUARED_HINGE
 
 
 def prefers_linear(rows: RowFacts) -> bool:
