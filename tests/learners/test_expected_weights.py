@@ -10,7 +10,8 @@ from xmach.config import LinearSettings, MachConfig
 from xmach.data import Dataset
 from xmach.features import fit_scaler
 from xmach.learners import LabelledRows, choose_settings
-from xmach.learners.linear_choice import scaled_weights
+from xmach.learners import linear_choice as choice
+from xmach.learners.linear_choice import grown, scaled_weights
 from xmach.training import fit
 from xmach.types import SparseRows
 
@@ -46,6 +47,34 @@ def test_the_estimate_is_within_a_fifth_of_what_comes_out(n_buckets: int) -> Non
     (model,) = fitted.predictor.models
     assert expected is not None
     assert 1 / 1.2 < expected / model.n_weights < 1.2
+
+
+def test_the_estimate_from_a_sixth_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights grow more slowly than the rows; half of the sample tells how."""
+    data = topics(n_rows=6000)
+    hashes = UniversalHashes.draw(data.n_labels, 150, 1, 0)
+    rows = LabelledRows(data.features, data.labels, None, fit_scaler(data.features, "auto"), hashes, 0)
+    given = LinearSettings(cost=1.0)
+    monkeypatch.setattr(choice, "MOST_PROBED_ROWS", 1000)
+    settings, expected = choose_settings(given, rows, None, 0)
+    monkeypatch.setattr(choice, "_MANY_MORE_ROWS", np.inf)
+    by_occurrences = choose_settings(given, rows, None, 0).expected_weights
+    config = MachConfig(learner="linear", n_buckets=150, n_repetitions=1, cost=1.0, passes=settings.passes)
+    predictor = fit(data, config, workers=1).predictor
+    assert predictor is not None
+    (model,) = predictor.models
+    assert expected is not None
+    assert by_occurrences is not None
+    assert expected <= by_occurrences
+    assert 1 / 1.2 < expected / model.n_weights < 1.2
+
+
+def test_weights_grow_as_they_did_within_the_sample() -> None:
+    assert grown(1000, 40, 80, 4.0) == 4000
+    assert grown(1000, 80, 80, 4.0) == 1000
+    assert grown(1000, 20, 80, 4.0) == 4000  # no faster than the rows
+    assert grown(1000, 80, 20, 4.0) == 1000  # no fewer
+    assert grown(100, 0, 80, 4.0) == grown(100, 0, 0, 4.0) == 400
 
 
 def test_settings_that_are_given_are_not_probed() -> None:

@@ -10,7 +10,7 @@ The weights that these buckets kept tell how many a whole repetition will keep.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import log
+from math import log, log2
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ COSTS = {SQUARED_HINGE: (0.1, 0.3, 1.0, 3.0), LOGISTIC: (0.5, 1.5, 5.0, 15.0)}
 USUAL_COST = {SQUARED_HINGE: 1.0, LOGISTIC: 5.0}  # if costs do equally well, or cannot be compared
 PASSES = (3, 5, 8)
 _HELD_OUT_SHARE = 5  # one row in five, if no validation rows are given
+_MANY_MORE_ROWS = 1.5  # times the sampled rows; from here on a second sample tells how weights grow with the rows
 _ENOUGH = 0.995  # of the best average precision: fewer passes that reach it are taken
 
 
@@ -61,8 +62,8 @@ def choose_settings(settings: LinearSettings, rows: LabelledRows, validation: La
     # of costs that do equally well the most usual one: a small one would leave weights that are pruned
     best = max(range(len(costs)), key=lambda i: (scores[i, -1], -abs(log(costs[i] / usual))))
     enough = int(np.argmax(scores[best] >= _ENOUGH * scores[best].max()))
-    weights = probe.expected_weights(trials[best][enough].weights, rows)
-    return Choice(replace(settings, cost=costs[best], passes=passes[enough]), weights)
+    chosen = replace(settings, cost=costs[best], passes=passes[enough])
+    return Choice(chosen, probe.expected_weights(trials[best][enough].weights, rows, chosen))
 
 
 class Trial(NamedTuple):
@@ -126,11 +127,40 @@ class _Probe:
         sparse_forward(rows.indptr, rows.indices, rows.values, kept, lanes.bias, out)
         return out, np.count_nonzero(kept, axis=0)
 
-    def expected_weights(self, kept: IntArray, rows: LabelledRows) -> int:
+    def expected_weights(self, kept: IntArray, rows: LabelledRows, settings: LinearSettings) -> int:
         """The weights of a repetition trained on all `rows`, by those that the probed buckets kept."""
         n_probed = min(len(kept), rows.hashes.n_buckets)  # lanes beyond the last bucket have no labels
-        probed = _labels_of_buckets(self._trained)[:n_probed]
-        return scaled_weights(kept[:n_probed], probed, _labels_of_buckets(rows), rows.features.shape[1])
+        sampled, every = _labels_of_buckets(self._trained), _labels_of_buckets(rows)
+        n_features, some = rows.features.shape[1], (kept[:n_probed], sampled[:n_probed])
+        by_labels = scaled_weights(*some, every, n_features)
+        if rows.n_rows < _MANY_MORE_ROWS * self._trained.n_rows:
+            return by_labels
+        half = int(self._kept_by(settings, 2).sum())
+        times = float(every.sum()) / max(1.0, float(sampled.sum()))
+        by_rows = grown(scaled_weights(*some, sampled, n_features), half, int(kept.sum()), times)
+        return min(by_labels, by_rows)  # weights grow ever more slowly with the rows, so both tend to be too high
+
+    def _kept_by(self, settings: LinearSettings, step: int) -> IntArray:
+        """The weights that the probed buckets keep if only every `step`-th sampled row is trained on."""
+        some = np.arange(0, self._trained.n_rows, step)
+        descent = Descent(self._rows.take(some), taken(self._trained, some), settings, self._seed)
+        counts = []
+        for group in range(len(self._truth)):
+            *_, lanes = descent.run(group * LANES)
+            counts.append(np.count_nonzero(np.abs(lanes.weights) >= settings.prune_below, axis=0))
+        kept: IntArray = np.concatenate(counts)
+        return kept
+
+
+def grown(weights: int, half: int, kept: int, times: float) -> int:
+    """The weights that so many times the sampled rows would keep, if all of the sample keeps `weights`.
+
+    `half`, `kept`: what half of the sample and all of it kept in some buckets.
+    """
+    if not half or not kept:
+        return round(weights * times)
+    power: float = min(1.0, max(0.0, log2(kept / half)))
+    return round(float(weights * times**power))
 
 
 def scaled_weights(kept: IntArray, probed: IntArray, every: IntArray, n_features: int) -> int:
