@@ -120,7 +120,10 @@ def test_chosen_settings_are_stored(tmp_path: Path) -> None:
         ({"passes": 2.5}, "passes must be a whole number"),
         ({"prune_below": -0.1}, r"prune_below must be a number in \[0"),
         ({"store_bits": 16}, "store_bits must be one of 8, 32, got 16, or 'auto'"),
-        ({"linear_loss": "hinge"}, "linear_loss must be one of auto, squared_hinge, logistic, softmax, got 'hinge'"),
+        (
+            {"linear_loss": "hinge"},
+            "linear_loss must be one of auto, squared_hinge, logistic, .* got 'hinge'",
+        ),
     ],
 )
 def test_bad_parameters_are_named(parameters: dict[str, Any], message: str) -> None:

@@ -50,6 +50,11 @@ class TestLinearLogistic(TestLinear):
         return LinearLearner(LinearSettings(linear_loss="logistic", cost=10.0, passes=200, prune_below=0.0))
 
 
+class TestLinearBoth(TestLinear):
+    def learner(self, loss: Loss) -> Learner:
+        return LinearLearner(LinearSettings(linear_loss="both", cost=1.0, passes=200, prune_below=0.0))
+
+
 class TestLinearSoftmax(LearnerChecks):
     @pytest.fixture
     def loss(self) -> Loss:

@@ -78,7 +78,7 @@ def test_parts_are_joined_in_any_order() -> None:
     rows, learner = labelled(60, 30, 500, 600), LinearLearner(SETTINGS)
     parts = [learner.train_part(Desk(rows).task(), buckets) for buckets in learner.parts(600)]
     assert [part.first for part in parts if part is not None] == [0, 256, 512]
-    joined = learner.join([part for part in parts[::-1] if part is not None], 30, 600).model
+    joined = learner.join([part for part in parts[::-1] if part is not None], 30, 600, 0).model
     assert same_arrays(joined, model_of(learner, rows))
 
 

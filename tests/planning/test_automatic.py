@@ -27,8 +27,8 @@ DENSE = RowFacts(n_labels=1000, n_features=500, values_per_row=500.0, labels_per
         (PRODUCTS, {"cost": 1.0}, {"linear_loss": "squared_hinge"}),  # softmax has none
         (PRODUCTS, {"linear_loss": "squared_hinge"}, {"linear_loss": "squared_hinge"}),
         (DENSE, {}, {"learner": "network", "bucketing": "random", "n_buckets": 300, "n_repetitions": 16}),
-        (DENSE, {"learner": "linear"}, {"learner": "linear", "linear_loss": "logistic"}),
-        (TAGS._replace(n_features=1800), {}, {"linear_loss": "logistic", "bucketing": "mixed"}),
+        (DENSE, {"learner": "linear"}, {"learner": "linear", "linear_loss": "both"}),
+        (TAGS._replace(n_features=1800), {}, {"linear_loss": "both", "bucketing": "mixed"}),
         (TAGS._replace(n_features=1800), {"cost": 0.3}, {"linear_loss": "squared_hinge"}),
         (TEXTS, {"hidden": (64,)}, {"learner": "network", "bucketing": "random", "n_buckets": 2000}),
         (TEXTS, {"n_buckets": 77, "n_repetitions": 3}, {"n_buckets": 77, "n_repetitions": 3}),

@@ -360,3 +360,20 @@ def test_clustered_buckets(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "model" / "plan.json").read_text())["format"] == 5
     best = load(tmp_path / "model").top_k(DATA.features, 5)
     assert np.isfinite(best.scores).all()
+
+
+def test_both_losses_take_turns(tmp_path: Path) -> None:
+    """Two of four repetitions are trained as with the logistic loss alone, the others as with the squared hinge."""
+    five = replace(CONFIG, n_buckets=70, n_repetitions=5)
+    both = fit(DATA, replace(five, linear_loss="both"), tmp_path / "both", **LOCAL).predictor
+    alone = [
+        fit(DATA, replace(five, linear_loss=loss, cost=cost), **LOCAL).predictor
+        for loss, cost in (("squared_hinge", 1.0), ("logistic", 15.0))
+    ]
+    assert both is not None
+    assert [model.loss for model in both.models] == ["squared_hinge"] * 2 + ["logistic"] * 2 + ["squared_hinge"]
+    for r, model in enumerate(both.models):
+        same = alone[r % 4 // 2]
+        assert same is not None
+        assert all(array.tobytes() == same.models[r].arrays()[name].tobytes() for name, array in model.arrays().items())
+    assert json.loads((tmp_path / "both" / "manifest.json").read_text())["format"] == 6

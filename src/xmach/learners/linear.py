@@ -16,7 +16,7 @@ import numpy as np
 
 from xmach._kernels.train.descent import logistic_pass, positive_masks, squared_hinge_pass, squared_norms
 from xmach.block_sizes import LANES, PART_GROUPS, SCALING_ROWS
-from xmach.config import AUTO, LINEAR, SQUARED_HINGE, LinearSettings
+from xmach.config import AUTO, LINEAR, LOGISTIC, SQUARED_HINGE, LinearSettings
 from xmach.data.arrays import as_sparse_rows
 from xmach.data.npy import map_array
 from xmach.errors import Diverged
@@ -71,12 +71,13 @@ class LinearLearner:
             if part is None:
                 return None
             parts.append(part)
-        return self.join(parts, task.n_features, task.n_buckets)
+        return self.join(parts, task.n_features, task.n_buckets, task.repetition)
 
     def train_part(self, task: Task, buckets: range) -> BucketWeights | None:
         """Train a range of buckets, 64 at a time; None if the monitor asks to stop."""
         rows, features, scale = prepared_rows(task.rows, self.features, self.scale)
-        descent = Descent(rows, task.rows, self.settings, task.seed)
+        settings = self.settings.of_repetition(task.repetition)
+        descent = Descent(rows, task.rows, settings, task.seed)
         total = self.rows_to_visit(buckets, rows.n_rows)
         trained, done = [], 0
         for first in range(buckets.start, buckets.stop, LANES):
@@ -91,16 +92,17 @@ class LinearLearner:
                     f"repetition {task.repetition}: the weights of buckets {first} to {first + n_lanes - 1} are not "
                     "finite; scale the features (scaling='l2')"
                 )
-            threshold = self.settings.prune_below
+            threshold = settings.prune_below
             weights = weights_of_lanes(first, lanes.weights, lanes.bias, n_lanes, features, threshold)
             trained.append(weights._replace(values=weights.values / np.float32(scale)))
         return _consecutive(trained)
 
-    def join(self, parts: Sequence[BucketWeights], n_features: int, n_buckets: int) -> Outcome:
+    def join(self, parts: Sequence[BucketWeights], n_features: int, n_buckets: int, repetition: int) -> Outcome:
         """The model of all parts of a repetition."""
+        loss = self.settings.of_repetition(repetition).linear_loss
         bits = 8 if self.settings.store_bits == AUTO else int(self.settings.store_bits)
         model = LinearModel.join(
-            parts, n_features, n_buckets, self.settings.linear_loss, bits=bits, normalised=self.normalised
+            parts, n_features, n_buckets, loss, bits=bits, normalised=self.normalised and loss == LOGISTIC
         )
         return Outcome(model, [{"passes": float(self.settings.passes), "weights": float(model.n_weights)}])
 

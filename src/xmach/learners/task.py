@@ -116,5 +116,5 @@ class PartLearner(Learner, Protocol):
     def train_part(self, task: Task, buckets: range) -> BucketWeights | None:
         """Train a range of buckets; None if the monitor asks to stop."""
 
-    def join(self, parts: Sequence[BucketWeights], n_features: int, n_buckets: int) -> Outcome:
+    def join(self, parts: Sequence[BucketWeights], n_features: int, n_buckets: int, repetition: int) -> Outcome:
         """The model of all parts of a repetition."""

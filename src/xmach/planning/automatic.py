@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from xmach.config import AUTO, LINEAR, LOGISTIC, MIXED, NETWORK, RANDOM, SOFTMAX, SQUARED_HINGE, MachConfig
+from xmach.config import AUTO, BOTH, LINEAR, LOGISTIC, MIXED, NETWORK, RANDOM, SOFTMAX, SQUARED_HINGE, MachConfig
 from xmach.planning.linear_proposal import LINEAR_REPETITIONS, linear_buckets
 from xmach.planning.proposal import GOOD_REPETITIONS, suggested_buckets
 
@@ -67,7 +67,7 @@ def _linear_loss(config: MachConfig, rows: RowFacts) -> str:
         return str(config.linear_loss)
     if config.cost == AUTO and rows.rows_per_label < FEW_ROWS:
         return SOFTMAX
-    return LOGISTIC if config.cost == AUTO and is_close(rows) else SQUARED_HINGE
+    return BOTH if config.cost == AUTO and is_close(rows) else SQUARED_HINGE
 
 
 def prefers_linear(rows: RowFacts) -> bool:

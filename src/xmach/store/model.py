@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from xmach.buckets import LearnedBuckets
-from xmach.config import SOFTMAX
+from xmach.config import BOTH, SOFTMAX
 from xmach.data import LabelCounts
 from xmach.errors import InputError, ModelCorrupt, NotStorable, PlanMismatch
 from xmach.features import Scaler
@@ -336,7 +336,7 @@ def _digests_of(plan: Plan) -> dict[int, str]:
 def _format_number(plan: Plan, label_counts: LabelCounts) -> int:
     """The least that knows what will be in the folder, so that older versions read all that they can."""
     if plan.linear is not None:
-        return 6 if plan.linear.linear_loss == SOFTMAX else 5
+        return 6 if plan.linear.linear_loss in (SOFTMAX, BOTH) else 5
     if isinstance(plan.hashes, LearnedBuckets):
         return 4
     if not is_plain(plan.features):

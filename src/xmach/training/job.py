@@ -9,7 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from xmach.buckets import Buckets, UniversalHashes, clustered_repetitions
-from xmach.config import AUTO, LEARNERS, LINEAR, LOGISTIC, NETWORK, SOFTMAX, STORE_BITS, MachConfig
+from xmach.config import AUTO, BOTH, LEARNERS, LINEAR, LOGISTIC, NETWORK, SOFTMAX, STORE_BITS, MachConfig
 from xmach.data import Dataset
 from xmach.data.read.rows import row_offsets, row_order
 from xmach.errors import InputError
@@ -112,7 +112,7 @@ def _learner(config: MachConfig, plan: Plan) -> Learner:
     if plan.linear is not None and plan.linear.linear_loss == SOFTMAX:
         return SoftmaxLearner(plan.linear)
     if plan.linear is not None:
-        normalised = plan.linear.linear_loss == LOGISTIC and not plan.multilabel
+        normalised = plan.linear.linear_loss in (LOGISTIC, BOTH) and not plan.multilabel
         return LinearLearner(plan.linear, normalised)
     if config.learner == NETWORK:
         return NetworkLearner(config.network)

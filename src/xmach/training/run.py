@@ -83,7 +83,7 @@ def _join(
     learner, n_buckets = job.learner, job.plan.hashes.n_buckets
     assert isinstance(learner, PartLearner)
     if sink is None:
-        outcomes[repetition] = learner.join(weights, job.plan.n_features, n_buckets)
+        outcomes[repetition] = learner.join(weights, job.plan.n_features, n_buckets, repetition)
     elif not sink.has(repetition):
         for part, buckets in enumerate(learner.parts(n_buckets)):
             arrays = sink.load_part(repetition, part)
@@ -92,7 +92,7 @@ def _join(
             if arrays is None:
                 raise ModelIncomplete(f"part {part} of repetition {repetition} is gone; run the same command again")
             weights.append(BucketWeights.from_arrays(buckets.start, arrays))
-        sink.put(repetition, *learner.join(weights, job.plan.n_features, n_buckets))
+        sink.put(repetition, *learner.join(weights, job.plan.n_features, n_buckets, repetition))
 
 
 @contextmanager
