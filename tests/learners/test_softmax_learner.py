@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +16,12 @@ from xmach import MACHClassifier, load
 from xmach.config import NetworkSettings
 from xmach.errors import ParameterError
 from xmach.features import Scaler
-from xmach.learners import LinearSettings, NetworkLearner, SoftmaxLearner, prepare_rows
+from xmach.learners import LinearSettings, NetworkLearner, Outcome, SoftmaxLearner, Task, prepare_rows
 from xmach.learners.softmax import RATE, centred_parts
 from xmach.models import LinearModel, NetworkModel
 from xmach.training import MachConfig, fit
+from xmach.training import job as job_module
+from xmach.types import AnyArray
 
 EXACT = LinearSettings(linear_loss="softmax", passes=4, prune_below=0.0, store_bits=32)
 DATA = made_up(300, 80, 700)
@@ -89,6 +93,35 @@ def test_a_model_in_a_folder(tmp_path: Path, executor: str) -> None:
     assert '"format": 6' in (tmp_path / "model" / "plan.json").read_text()
     assert load(tmp_path / "model").n_labels == 700
     assert not list((tmp_path / "model").glob("progress/*"))
+
+
+def test_a_stopped_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    """Stopped after the first of three passes, by an error in the process."""
+    fit(DATA, CONFIG, tmp_path / "undisturbed", executor="local")
+
+    class Stopped(Exception):
+        pass
+
+    class StopAfterOnePass(SoftmaxLearner):
+        def train(self, task: Task) -> Outcome | None:
+            saved = task.save_progress
+
+            def save(state: Mapping[str, AnyArray]) -> None:
+                saved(state)
+                raise Stopped
+
+            return super().train(replace(task, save_progress=save))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job_module, "SoftmaxLearner", StopAfterOnePass)
+        with pytest.raises(Stopped):
+            fit(DATA, CONFIG, tmp_path / "stopped", executor="local")
+    assert list((tmp_path / "stopped" / "progress").glob("*"))
+    fit(DATA, CONFIG, tmp_path / "stopped", executor="local")
+    names = sorted(path.name for path in (tmp_path / "undisturbed").glob("*.*"))
+    assert names
+    for name in names:
+        assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes(), name
 
 
 def test_the_unbiased_estimate_exists() -> None:
