@@ -15,7 +15,10 @@ from xmach.cli.progress import training_output
 from xmach.data import write_xmc
 from xmach.training import MachConfig, fit
 
-OPTIONS = ["--learner", "linear", "--buckets", 8, "--repetitions", 3, "--cost", "auto", "--passes", 4]
+OPTIONS = [
+    "--learner", "linear", "--linear-loss", "squared_hinge", "--buckets", 8, "--repetitions", 3, "--cost", "auto",
+    "--passes", 4,
+]  # fmt: skip
 OPTIONS += ["--prune-below", 0.2, "--store-bits", 8, "--executor", "local"]
 PRODUCTS = ["red running shoe", "iron frying pan", "green tea bags", "wool winter sock", "garden hose reel"]
 
