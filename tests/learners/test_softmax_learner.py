@@ -74,7 +74,7 @@ def test_it_learns_what_a_network_without_hidden_layers_learns() -> None:
     )
 
 
-def test_pruned_weights_in_8_bits_answer_alike() -> None:
+def test_pruned_weights_in_8_bits_still_find_the_bucket() -> None:
     rows = separable(120)
     passes = LinearSettings(linear_loss="softmax", passes=30, store_bits=8)
     assert hit_rate(model_of(SoftmaxLearner(passes), rows), separable(120, seed=1)) > 0.95

@@ -27,7 +27,7 @@ from xmach.types import BoolArray, DoubleArray, FloatArray, IntArray, Rows, Spar
 
 COSTS = {SQUARED_HINGE: (0.1, 0.3, 1.0, 3.0), LOGISTIC: (0.5, 1.5, 5.0, 15.0)}
 USUAL_COST = {SQUARED_HINGE: 1.0, LOGISTIC: 5.0}  # if costs do equally well, or cannot be compared
-WITH_LOGISTIC = 1.75  # of the weights of the squared hinge alone, with both losses: on bibtex and delicious
+WITH_LOGISTIC = 1.75  # weights with both losses, relative to the squared hinge alone; measured on bibtex
 PASSES = (3, 5, 8)
 _HELD_OUT_SHARE = 5  # one row in five, if no validation rows are given
 _MANY_MORE_ROWS = 1.5  # times the sampled rows; from here on a second sample tells how weights grow with the rows
@@ -158,7 +158,7 @@ class _Probe:
 
 
 def grown(weights: int, half: int, kept: int, times: float) -> int:
-    """The weights that so many times the sampled rows would keep, if all of the sample keeps `weights`.
+    """Estimate the weights kept by `times` as many rows as the sample has; the sample keeps `weights`.
 
     `half`, `kept`: what half of the sample and all of it kept in some buckets.
     """
