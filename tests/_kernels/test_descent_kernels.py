@@ -41,6 +41,7 @@ class Problem:
     costs: Any
     masks: Any
     n_features: int
+    moved: Any = None  # the rows that the last pass moved, and those it left out
 
     @classmethod
     def draw(cls, seed: int, n_rows: int = 15, n_features: int = 8) -> Problem:
@@ -73,7 +74,8 @@ class Problem:
 
     def run_rows(self, sweep: Pass, state: tuple[Any, Any, Any], order: Any, smallest: float = 0.0) -> int:
         rows = (self.indptr, self.indices, self.values, self.norms, self.costs, self.masks)
-        return sweep(*rows, order, np.float32(smallest), *state)
+        self.moved = np.ones(len(self.masks), np.bool_)
+        return sweep(*rows, order, np.float32(smallest), *state, self.moved)
 
     def signs(self) -> Any:
         """y (n, 64): 1 for positive rows, else -1."""
@@ -114,6 +116,8 @@ def test_moves_of_at_most_the_smallest_are_left_out(sweep: Pass, smallest: float
     for i in range(30):  # row by row: a move that one of the two leaves out would change all that follow
         before, slow = fast[2].copy(), tuple(array.astype(np.float64) for array in fast)
         moved = problem.run_rows(sweep, fast, np.array([i]), smallest)
+        assert problem.moved[i] == (moved > 0)
+        assert np.delete(problem.moved, i).all()  # of rows that it did not visit it says nothing
         problem.run_rows(TWINS[sweep], slow, np.array([i]))
         exact, steps = slow[2] - before, fast[2] - before
         np.testing.assert_array_equal(moved, np.count_nonzero(steps))

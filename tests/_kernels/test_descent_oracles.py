@@ -40,11 +40,11 @@ def ours(loss: str, rows: Any, targets: Any, costs: Any, passes: int) -> list[fl
     squared_norms(rows.indptr, rows.data, norms)
     masks = (bits << np.arange(N_BUCKETS, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
     weights, bias, duals = (np.zeros((*size, LANES), np.float32) for size in ((N_FEATURES,), (), (N_ROWS,)))
-    draw = np.random.default_rng(0)
+    draw, moved = np.random.default_rng(0), np.empty(N_ROWS, np.bool_)
     for _ in range(passes):
         matrix = (rows.indptr, rows.indices, rows.data, norms)
         order = draw.permutation(N_ROWS)
-        PASSES[loss](*matrix, costs, masks, order, np.float32(0.0), weights, bias, duals)
+        PASSES[loss](*matrix, costs, masks, order, np.float32(0.0), weights, bias, duals, moved)
     return [objective(loss, rows, targets[:, k], costs, weights[:, k], bias[k]) for k in range(N_BUCKETS)]
 
 

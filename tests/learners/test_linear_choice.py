@@ -148,3 +148,11 @@ class TestAveragePrecision:
         assert average_precision(scores, truth) == 1.0
         assert average_precision(-scores, truth) == pytest.approx(1 / 3)
         assert average_precision(scores, np.zeros(3, np.bool_)) == 0.0
+
+
+def test_many_rows_get_all_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their later passes take little time."""
+    assert chosen(separable())[1] == PASSES[0]
+    monkeypatch.setattr(choice, "MANY_ROWS", 300)
+    assert chosen(separable())[1] == PASSES[-1]
+    assert chosen(separable(), passes=2)[1] == 2

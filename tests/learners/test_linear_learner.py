@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -9,10 +13,12 @@ from tests.checks.learners import hit_rate, model_of
 from tests.checks.tasks import Desk, StopAt, labelled, separable
 
 from xmach import MACHClassifier
+from xmach.block_sizes import LANES
 from xmach.data.arrays import as_sparse_rows
 from xmach.features import Scaler
-from xmach.learners import LinearLearner, LinearSettings, prepare_rows
+from xmach.learners import LabelledRows, LinearLearner, LinearSettings, prepare_rows
 from xmach.learners import linear as linear_module
+from xmach.learners.linear import Descent
 from xmach.types import BucketModel
 
 SETTINGS = LinearSettings(cost=1.0, passes=5)
@@ -72,6 +78,75 @@ def test_same_bits_however_buckets_are_divided(loss: str, part: int, monkeypatch
     monkeypatch.setattr(linear_module, "PART", part)
     assert len(learner.parts(300)) == -(-300 // part)
     assert same_arrays(model_of(learner, rows), expected)
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows count as many, too."""
+    monkeypatch.setattr(linear_module, "MANY_ROWS", 100)
+
+
+@pytest.mark.usefixtures("many")
+def test_same_bits_however_many_rows_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, learner = labelled(300, 30, 500, 300), LinearLearner(SETTINGS)
+    expected = model_of(learner, rows)
+    monkeypatch.setattr(linear_module, "PART", 64)
+    assert same_arrays(model_of(learner, rows), expected)
+    monkeypatch.setattr(linear_module, "MANY_ROWS", 301)
+    assert not same_arrays(model_of(learner, rows), expected)
+
+
+def visited(rows: LabelledRows, passes: int) -> list[tuple[list[int], list[int]]]:
+    """The rows that each pass over the first 64 buckets visited, and those that it moved."""
+    descent = Descent(prepare_rows(rows.features, rows.scaler).rows, rows, replace(SETTINGS, passes=passes), seed=0)
+    seen, sweep = [], descent._pass
+
+    def watched(*arguments: Any) -> int:
+        moves = sweep(*arguments)
+        order, moved = arguments[6], arguments[-1]
+        seen.append((sorted(order.tolist()), sorted(i for i in order.tolist() if moved[i])))
+        return moves
+
+    descent._pass = watched
+    for _ in descent.run(0):
+        pass
+    return seen
+
+
+@pytest.mark.usefixtures("many")
+def test_early_passes_visit_own_rows_and_late_ones_those_that_moved() -> None:
+    rows = labelled(400, 10, 500, 300)
+    assert rows.weights is not None
+    rows.weights[::5] = 0.0
+    used = [i for i in range(400) if i % 5]
+    own = {i for i in used if any(bucket < LANES for bucket in rows.hashes.buckets(rows.labels.row(i)[0], 0))}
+    seen = visited(rows, passes=7)
+    early = set(seen[0][0])
+    assert own < early < set(used)
+    assert 0.02 < len(early - own) / len(set(used) - own) < 0.25  # a tenth was asked for
+    assert [set(order) for order, _ in seen[1:3]] == [early, early]
+    assert seen[3][0] == used
+    for (_, moved), (order, _) in pairwise(seen[3:]):
+        assert order == moved
+    assert len(seen[-1][0]) < len(used)
+
+
+@pytest.mark.usefixtures("many")
+def test_few_passes_visit_all_rows() -> None:
+    seen = visited(labelled(400, 10, 500, 300), passes=3)
+    assert [order for order, _ in seen] == [list(range(400))] * 3
+
+
+@pytest.mark.parametrize("n_rows", [99, 100])
+@pytest.mark.usefixtures("many")
+def test_many_rows_start_with_fewer(n_rows: int) -> None:
+    seen = visited(labelled(n_rows, 10, 500, 300), passes=4)
+    assert (len(seen[0][0]) == n_rows) == (n_rows < 100)
+
+
+@pytest.mark.usefixtures("many")
+def test_many_rows_are_learned_as_well() -> None:
+    assert hit_rate(model_of(LinearLearner(SETTINGS), separable()), separable(seed=1)) > 0.95
 
 
 def test_parts_are_joined_in_any_order() -> None:

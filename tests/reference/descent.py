@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
+from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 
 Solver = Callable[[float, float, float, float], float]  # alpha, y f, |x|^2 + 1, C -> the best alpha
 
@@ -82,8 +82,10 @@ def _pass_slow(
     weights: FloatArray,
     bias: FloatArray,
     duals: FloatArray,
+    moved: BoolArray,
 ) -> int:
-    moved = 0
+    n_moves = 0
+    moved[order] = False
     for lane in range(len(bias)):
         w = weights[:, lane]  # (d,), a view
         for i in order:
@@ -98,5 +100,6 @@ def _pass_slow(
             w[columns] += step * row
             bias[lane] += step
             duals[i, lane] += step
-            moved += 1
-    return moved
+            moved[i] = True
+            n_moves += 1
+    return n_moves

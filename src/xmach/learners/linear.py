@@ -26,6 +26,7 @@ from xmach.learners.task import LabelledRows, Outcome, Task
 from xmach.models.linear import BucketWeights, LinearModel, weights_of_lanes
 from xmach.types import (
     AnyArray,
+    BoolArray,
     DoubleArray,
     FloatArray,
     Int32Array,
@@ -39,6 +40,14 @@ from xmach.types import (
 
 PART = PART_GROUPS * LANES  # buckets that are trained together and lost together if the process is killed
 SMALLEST_MOVE = np.float32(1e-3)  # of a dual variable; smaller ones change no ranking and cost as much as large ones
+
+# With many rows, most visits find nothing to do. GeoNames (a million names), 320 buckets, C = 1, average precision of
+# held-out names: 8 whole passes 0.323 in 11.7 s per 64 buckets, 3 whole passes 0.297 in 4.0 s, the passes below 0.321
+# in 3.6 s. A sample of the negative rows alone, corrected for its size: 0.24 with a tenth of them, 0.20 with 3 %.
+MANY_ROWS = 200_000
+EARLY_PASSES = 3  # visit the rows with a label of the group and a sample of the others
+EARLY_SHARE = 0.1  # of the others
+COARSE_MOVE = np.float32(1e-2)  # `SMALLEST_MOVE` of many rows: a quarter less time
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +133,11 @@ class Lanes:
 
 
 class Descent:
-    """Descends on one group of buckets after the other; arrays are reused."""
+    """Descends on one group of buckets after the other; arrays are reused.
+
+    Of many rows, only the fourth pass visits all. The first three visit the rows with a label of the group and a tenth
+    of the others, and those after the fourth the rows that moved when last visited. Few passes visit all rows.
+    """
 
     def __init__(self, rows: SparseRows, labelled: LabelledRows, settings: LinearSettings, seed: int) -> None:
         self.passes = int(settings.passes)
@@ -134,11 +147,16 @@ class Descent:
         squared_norms(rows.indptr, rows.values, self._norms)
         weights = labelled.weights
         self._costs = np.full(rows.n_rows, settings.cost, np.float32)
-        self._used: IntArray | None = None  # rows that have a weight
+        self._used: BoolArray | None = None  # rows that have a weight
         if weights is not None:
             self._costs *= weights
-            self._used = np.flatnonzero(self._costs > 0)
+            self._used = self._costs > 0
+        self._early: BoolArray | None = None  # rows that early passes visit whatever their labels
+        if rows.n_rows >= MANY_ROWS and self.passes > EARLY_PASSES:
+            self._early = stream(seed, labelled.repetition, "early").random(rows.n_rows) < EARLY_SHARE
+        self._smallest = SMALLEST_MOVE if self._early is None else COARSE_MOVE
         self._masks = np.empty(rows.n_rows, np.uint64)
+        self._moved = np.zeros(rows.n_rows, np.bool_)
         self._duals = np.empty((rows.n_rows, LANES), np.float32)
         self.lanes = Lanes(np.empty((rows.n_columns, LANES), np.float32), np.empty(LANES, np.float32))
 
@@ -150,20 +168,23 @@ class Descent:
         for array in (lanes.weights, lanes.bias, self._duals):
             array[...] = 0.0
         for number in range(self.passes):
-            order = self._order(number)
+            order = stream(self._seed, self._labelled.repetition, "descent", number).permutation(self._rows_of(number))
             self._pass(
-                rows.indptr, rows.indices, rows.values, self._norms, self._costs, self._masks, order, SMALLEST_MOVE,
-                lanes.weights, lanes.bias, self._duals,
+                rows.indptr, rows.indices, rows.values, self._norms, self._costs, self._masks, order, self._smallest,
+                lanes.weights, lanes.bias, self._duals, self._moved,
             )  # fmt: skip
             yield lanes
 
-    def _order(self, number: int) -> IntArray:
-        """The order of a pass: the same for all buckets of a repetition, so that groups can be cut anywhere."""
-        draw = stream(self._seed, self._labelled.repetition, "descent", number)
-        if self._used is None:
-            return draw.permutation(self._rows.n_rows)
-        order: IntArray = draw.permutation(self._used)
-        return order
+    def _rows_of(self, number: int) -> IntArray:
+        """The rows that a pass visits."""
+        if self._early is None or number == EARLY_PASSES:
+            visited = np.ones(self._rows.n_rows, np.bool_)
+        elif number < EARLY_PASSES:
+            visited = self._early | (self._masks != 0)
+        else:
+            visited = self._moved
+        rows: IntArray = np.flatnonzero(visited if self._used is None else visited & self._used)
+        return rows
 
 
 class PreparedRows(NamedTuple):

@@ -20,7 +20,7 @@ from xmach._kernels.train.sparse import sparse_forward
 from xmach.block_sizes import HASHED_LABELS, LANES, MOST_HELD_OUT, MOST_PROBED_ROWS, PROBED_BUCKETS
 from xmach.config import AUTO, BOTH, LOGISTIC, SQUARED_HINGE, LinearSettings
 from xmach.data.arrays import as_sparse_rows
-from xmach.learners.linear import Descent, Lanes, prepare_rows
+from xmach.learners.linear import MANY_ROWS, Descent, Lanes, prepare_rows
 from xmach.learners.network import stream
 from xmach.learners.task import LabelledRows
 from xmach.types import BoolArray, DoubleArray, FloatArray, IntArray, Rows, SparseRows, row_batches, take_rows
@@ -51,7 +51,8 @@ def choose_settings(settings: LinearSettings, rows: LabelledRows, validation: La
         return Choice(replace(chosen, linear_loss=BOTH), weights)
     usual = USUAL_COST[settings.linear_loss]
     costs = COSTS[settings.linear_loss] if settings.cost == AUTO else (settings.cost,)
-    passes = PASSES if settings.passes == AUTO else (settings.passes,)
+    usual_passes = PASSES if rows.n_rows < MANY_ROWS else PASSES[-1:]  # later passes of many rows take little time
+    passes = usual_passes if settings.passes == AUTO else (settings.passes,)
     # a pass takes the logistic loss six times as long
     probe = _Probe.draw(rows, validation, seed, LANES if settings.linear_loss == LOGISTIC else PROBED_BUCKETS)
     trials = [] if probe is None else [probe.trials(settings, cost, passes) for cost in costs]
@@ -61,7 +62,7 @@ def choose_settings(settings: LinearSettings, rows: LabelledRows, validation: La
             replace(
                 settings,
                 cost=usual if settings.cost == AUTO else settings.cost,
-                passes=PASSES[-1] if settings.passes == AUTO else settings.passes,
+                passes=passes[-1],
             )
         )
     # of costs that do equally well the most usual one: a small one would leave weights that are pruned

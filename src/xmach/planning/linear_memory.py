@@ -10,6 +10,7 @@ from xmach.planning.sizes import FLOAT_BYTES, Shape
 
 KERNEL_BYTES = 10 * 2**20  # what the kernels of linear buckets add to a process, beyond those of networks: measured
 BLOCK_VALUE_BYTES = 20  # a value of a block of rows that is being scaled
+VISIT_BYTES = 35  # of a row in training: norm, cost, mask, place in the order twice; whether it moved, is visited
 PROBE_VALUE_BYTES = 24  # of a sampled row: as it was, and scaled; while it is scaled, gathered with the held-out ones
 MARGIN_BYTES = 40  # of a held-out row and a probed bucket: margins of three numbers of passes, ranked
 
@@ -32,10 +33,10 @@ def linear_preparing_bytes(shape: Shape, data: DataSize) -> int:
 def descent_bytes(shape: Shape, data: DataSize) -> int:
     """What 64 buckets in training take, with the finished buckets of their part.
 
-    A weight for each feature, and whether it is finite; a row's dual variables, norm, cost, mask and place.
+    A weight for each feature, and whether it is finite; a row's dual variables and what else is known of it.
     """
     weights = (FLOAT_BYTES + 1) * LANES * shape.n_features
-    duals = FLOAT_BYTES * LANES * data.n_rows + 24 * data.n_rows
+    duals = (FLOAT_BYTES * LANES + VISIT_BYTES) * data.n_rows
     return weights + duals + part_bytes(shape)
 
 
@@ -51,7 +52,7 @@ def choosing_bytes(shape: Shape, data: DataSize) -> int:
     rows = min(MOST_PROBED_ROWS, data.n_rows if data.n_validation else data.n_rows - held_out)
     values = data.values(rows + held_out) if data.sparse else (rows + held_out) * shape.n_features
     weights = (2 * FLOAT_BYTES + 1) * LANES * shape.n_features
-    duals = FLOAT_BYTES * LANES * rows + 24 * rows
+    duals = (FLOAT_BYTES * LANES + VISIT_BYTES) * rows
     margins = MARGIN_BYTES * held_out * min(PROBED_BUCKETS, shape.n_buckets)
     return PROBE_VALUE_BYTES * values + weights + duals + margins
 

@@ -16,7 +16,7 @@ import numpy as np
 from xmach._kernels._compile import float64, kernel
 from xmach._kernels.llvm import add_lanes, dot_lanes
 from xmach.block_sizes import LANES
-from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
+from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 
 _NEWTON_STEPS = 50  # at most; two or three are usual, about log(norm C) more if the dual was 0 or C
 
@@ -74,16 +74,17 @@ def squared_hinge_pass(
     weights: FloatArray,
     bias: FloatArray,
     duals: FloatArray,
+    moved: BoolArray,
 ) -> int:
     """One pass over the rows in `order`, loss max(0, 1 - y f)^2; returns how many dual variables moved.
 
     `norms` are |x|^2 + 1 and `costs` C_i, both (n,); `weights` (d, 64), `bias` (64,) and `duals` (n, 64) are changed.
     `duals` holds y_i alpha_i: at least 0 for a positive row, at most 0 for a negative one. Moves of at most `smallest`
-    are left out, which saves most updates of the last passes.
+    are left out, which saves most updates of the last passes. `moved` (n,) says which of the visited rows moved.
     """
     margins, steps = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
     zero, one, half = np.float32(0.0), np.float32(1.0), np.float32(0.5)
-    moved = 0
+    n_moves = 0
     for s in range(len(order)):
         i = order[s]
         mask, dual = masks[i], duals[i]
@@ -113,11 +114,12 @@ def squared_hinge_pass(
                 steps[lane] = step
                 dual[lane] = old + step
                 count += step != zero
+        moved[i] = count > 0
         if count:
-            moved += count
+            n_moves += count
             add_lanes(weights, indices, values, indptr[i], indptr[i + 1], steps)
             bias += steps
-    return moved
+    return n_moves
 
 
 @kernel
@@ -160,10 +162,11 @@ def logistic_pass(
     weights: FloatArray,
     bias: FloatArray,
     duals: FloatArray,
+    moved: BoolArray,
 ) -> int:
     """The pass of `squared_hinge_pass` for the loss log(1 + exp(-y f)) (Yu, Huang and Lin 2011)."""
     margins, steps = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
-    moved = 0
+    n_moves = 0
     for s in range(len(order)):
         i = order[s]
         mask, dual = masks[i], duals[i]
@@ -182,8 +185,9 @@ def logistic_pass(
             else:
                 step = np.float32(0.0)
             steps[lane] = step
+        moved[i] = count > 0
         if count:
-            moved += count
+            n_moves += count
             add_lanes(weights, indices, values, indptr[i], indptr[i + 1], steps)
             bias += steps
-    return moved
+    return n_moves
