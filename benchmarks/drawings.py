@@ -170,6 +170,19 @@ def draw_tagging(results: Results, path: Path) -> None:
     bars(path, title, [Panel(axis, {"": values}) for axis, values in columns.items()])
 
 
+def draw_sizes(results: Results, path: Path) -> None:
+    """P@1 against bytes on one set: a line for each model of MACH, a point for each kind of tree."""
+    trees = {name: [row] for name, row in results["trees"].items() if "failed" not in row}
+    series = {
+        words: Line(
+            [each["bytes"] / 1e6 for each in rows], [once(100 * each["quality"]["precision@1"]) for each in rows]
+        )
+        for words, rows in {**results["models"], **trees}.items()
+    }
+    title = f"{path.stem.removeprefix('sizes-')}: accuracy against size, R = 1, 2, 4, 8 and 16 repetitions"
+    lines(path, title, series, ("MB of model", "P@1, %"), (True, False), from_zero=False)
+
+
 DRAWINGS: Mapping[str, Callable[[Results, Path], None]] = {
     "training": draw_training,
     "text": draw_text,
@@ -185,4 +198,5 @@ DRAWINGS: Mapping[str, Callable[[Results, Path], None]] = {
     "multilabel": draw_multilabel,
     "theory": draw_theory,
     "tagging": draw_tagging,  # of each set
+    "sizes": draw_sizes,  # of each set
 }

@@ -84,6 +84,15 @@ RESULTS: dict[str, Any] = {
             {"contestant": "bonsai", "failed": "out of memory"},
         ]
     },
+    "sizes": {
+        "models": {
+            "linear, B = 9": [{"R": r, "bytes": r * 10**6, "quality": {"precision@1": 0.6 + r}} for r in (1, 2, 4)]
+        },
+        "trees": {
+            "parabel": {"bytes": 3e6, "quality": {"precision@1": 0.62}},
+            "bonsai": {"failed": "out of memory"},
+        },
+    },
 }  # fmt: skip
 
 

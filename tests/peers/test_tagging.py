@@ -13,7 +13,7 @@ from benchmarks.peers import runs
 from benchmarks.peers.harness import Contestant
 from benchmarks.peers.runs import Limits
 from benchmarks.tagging import contest as contest_module
-from benchmarks.tagging import environments
+from benchmarks.tagging import environments, sizes
 from benchmarks.tagging.contest import contest, contestant_of, judge, main
 from benchmarks.tagging.environments import is_made, library_version, python_of
 from benchmarks.tagging.gazetteer import names_of, split_names
@@ -125,6 +125,35 @@ def test_a_library_that_is_missing_is_a_reason(tagged: Path, place: Path, monkey
     monkeypatch.setattr(contest_module, "library_version", lambda name: None)
     (row,) = contest(tagged, [Contestant("parabel")], LIMITS, place=place)
     assert row["failed"] == "omikuji is not installed (the `bench` extra)"
+
+
+# --- accuracy against size
+
+
+def test_prefixes_are_models_of_fewer_repetitions(
+    tagged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "REPETITIONS", (1, 2, 4))
+    settings = {"learner": "linear", "n_buckets": 60}
+    rows = sizes.prefixes(tagged, settings, tmp_path)
+    assert [row["R"] for row in rows] == [1, 2, 4]
+    assert [row["bytes"] for row in rows] == sorted({row["bytes"] for row in rows})
+    assert [row["seconds"] for row in rows] == sorted({row["seconds"] for row in rows})
+    (whole,) = contest(tagged, [Contestant("mach", {**settings, "n_repetitions": 4})], LIMITS, place=tmp_path)
+    assert rows[-1]["quality"] == whole["quality"]
+    assert rows[-1]["bytes"] == pytest.approx(whole["bytes"], rel=0.05)  # the whole one has a manifest besides
+    assert rows[0]["quality"]["precision@1"] < rows[-1]["quality"]["precision@1"]
+    monkeypatch.setattr(runs, "run_within", None)  # it is not called again
+    assert sizes.prefixes(tagged, settings, tmp_path) == rows
+
+
+def test_sizes_are_told_in_a_table() -> None:
+    run = _run(0.5, 1.0)
+    models = {"linear, B = 9": [{"R": 2, "quality": run["quality"], "bytes": 1024, "seconds": 1.5}]}
+    text = sizes.size_table(models, {"bonsai": {"failed": "no memory"}, "parabel": summary([run])})
+    assert "| linear, B = 9 | 2 | 50.00 | 50.00 | 50.00 | 50.00 | 1.00 KiB | 1.5 |" in text
+    assert "| bonsai | - | no memory | - | - | - | - | - |" in text
+    assert "| parabel | - | 50.00 | 50.00 | 50.00 | 50.00 | 2.00 KiB | 3 |" in text
 
 
 # --- environments
