@@ -15,7 +15,15 @@ from benchmarks.places import table, write_results
 from benchmarks.processes import peak_bytes
 from xmach.data import Dataset, write_xmc
 from xmach.learners.session import effective_batch_size
-from xmach.planning import DataSize, Shape, expected_weights, human_bytes, prediction_bytes, training_bytes
+from xmach.planning import (
+    DataSize,
+    Shape,
+    expected_weights,
+    human_bytes,
+    prediction_bytes,
+    softmax_weights,
+    training_bytes,
+)
 from xmach.planning.linear_sizes import TYPICAL_COST
 from xmach.store import ModelStore
 from xmach.types import SparseRows
@@ -82,7 +90,24 @@ LINEAR_PREDICTION = {
     "linear buckets, 2^18 features": _linear(20_000, 2**18, 1000, 6, DataSize(20_000, 60, 3)),
     "linear buckets, left out": _linear(5000, 60_000, 300, 4, _LEFT_OUT),
 }
-TRAINING |= LINEAR_TRAINING
+
+
+def _softmax(
+    n_labels: int, n_features: int, n_buckets: int, n_repetitions: int, data: DataSize, workers: int = 1
+) -> Case:
+    """Linear buckets that are trained together."""
+    weights = softmax_weights(n_features, n_buckets, data)
+    shape = Shape(n_labels, n_features, (), n_buckets, n_repetitions, weights=weights, joint=True)
+    return Case(shape, data, workers=workers)
+
+
+SOFTMAX_TRAINING = {
+    "softmax buckets": _softmax(30_000, 20_000, 1000, 1, DataSize(30_000, 40, 1)),
+    "softmax buckets, 80,000 features": _softmax(50_000, 80_000, 1500, 1, DataSize(60_000, 15, 1)),
+    "softmax buckets, many rows": _softmax(100_000, 10_000, 300, 1, DataSize(300_000, 20, 1)),
+    "softmax buckets, 2 workers": _softmax(30_000, 40_000, 800, 2, DataSize(40_000, 30, 1), workers=2),
+}
+TRAINING |= LINEAR_TRAINING | SOFTMAX_TRAINING
 PREDICTION |= LINEAR_PREDICTION
 SMALL_LINEAR = _linear(1000, 30_000, 500, 1, DataSize(2000, 40, 2))
 SMALL = Case(Shape(1000, 30_000, (256,), 500, 1), DataSize(2000, 40, 2))  # for the test suite: a few seconds
@@ -167,6 +192,7 @@ def _training(case: Case, place: Path) -> tuple[list[str], dict[str, str]]:
         command += ["--hidden", hidden, "--epochs", "1", "--batch-size", str(case.batch_size)]
     else:
         command += ["--learner", "linear"]
+        command += ["--linear-loss", "softmax", "--passes", "1"] if shape.joint else ["--linear-loss", "squared_hinge"]
         command += [] if case.cost is None else ["--cost", str(case.cost), "--passes", "2"]
     if data.n_validation:
         write_xmc(_rows(shape, data, data.n_validation, seed=1), place / "validation.txt")

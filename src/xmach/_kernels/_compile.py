@@ -41,6 +41,11 @@ def kernel(function: Callable[P, T]) -> Callable[P, T]:
     return cast(Callable[P, T], compiled)
 
 
+def inlined(function: Callable[P, T]) -> Callable[P, T]:
+    """Make part of every kernel that calls it: a call counts references to its arrays, twice for each of them."""
+    return cast(Callable[P, T], numba.njit(function, inline="always"))
+
+
 def _stamp(compiled: Any, function: Callable[..., Any]) -> None:
     """Invalidate cached machine code when any kernel source changes.
 

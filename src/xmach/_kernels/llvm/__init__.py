@@ -10,8 +10,8 @@ Why each function is kept:
 - `power_lines` computes exp in vectors and sums in the same pass; Numba's exp is scalar.
 - `dot_lanes` keeps 64 sums in registers along a sparse row; a plain loop stores and loads them at every entry.
 - `add_lanes` keeps 64 steps in registers; a plain loop loads them at every entry, and checks that no arrays overlap.
-- `prefetch` loads a posting list before the pruned search reads it, and trained weights before they are pruned; Numba
-  has no such function.
+- `prefetch` loads a posting list before the pruned search reads it, rows before descent visits them, and trained
+  weights before they are pruned; Numba has no such function.
 
 This package is the only place that imports llvmlite, `numba.core` or `numba.extending`. These interfaces change without
 notice, so `pyproject.toml` limits numba to the versions that passed `tests/_kernels`.

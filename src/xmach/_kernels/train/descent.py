@@ -13,11 +13,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from xmach._kernels._compile import float64, kernel
-from xmach._kernels.llvm import add_lanes, dot_lanes
+from xmach._kernels._compile import float64, inlined, kernel
+from xmach._kernels.llvm import add_lanes, dot_lanes, prefetch
 from xmach.block_sizes import LANES
 from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 
+# Rows come in random order. Of one that comes soon the indices, values and duals are asked for, of the next one the
+# weights, too: together that saves a third of a pass on GeoNames, a fifth on tate and citeulike_t.
+_SOON = 3
+_LINE = 16  # float32 values in a cache line
 _NEWTON_STEPS = 50  # at most; two or three are usual, about log(norm C) more if the dual was 0 or C
 
 
@@ -61,6 +65,34 @@ def positive_masks(
         masks[i] = mask
 
 
+@inlined
+def _ask_for(
+    order: IntArray,
+    s: int,
+    indptr: IntArray,
+    entries: tuple[AnyArray, AnyArray],
+    weights: FloatArray,
+    duals: FloatArray,
+) -> None:
+    """Prefetch what the rows after order[s] need; of long rows the start, as the processor goes on by itself.
+
+    `entries` are the indices and values as one row each: `reshape` in a loop takes more time than this saves.
+    """
+    indices, values = entries
+    if s + _SOON < len(order):
+        soon = order[s + _SOON]
+        for line in range(0, LANES, _LINE):
+            prefetch(duals, soon, line)
+        for j in range(indptr[soon], indptr[soon] + 2 * _LINE, _LINE):
+            prefetch(indices, 0, j)
+            prefetch(values, 0, j)
+    if s + 1 < len(order):
+        following = order[s + 1]
+        for j in range(indptr[following], indptr[following + 1]):
+            for line in range(0, LANES, _LINE):
+                prefetch(weights, indices[0, j], line)
+
+
 @kernel
 def squared_hinge_pass(
     indptr: IntArray,
@@ -84,8 +116,10 @@ def squared_hinge_pass(
     """
     margins, steps = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
     zero, one, half = np.float32(0.0), np.float32(1.0), np.float32(0.5)
+    entries = (indices.reshape(1, -1), values.reshape(1, -1))
     n_moves = 0
     for s in range(len(order)):
+        _ask_for(order, s, indptr, entries, weights, duals)
         i = order[s]
         mask, dual = masks[i], duals[i]
         margins[:] = bias
@@ -166,8 +200,10 @@ def logistic_pass(
 ) -> int:
     """The pass of `squared_hinge_pass` for the loss log(1 + exp(-y f)) (Yu, Huang and Lin 2011)."""
     margins, steps = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
+    entries = (indices.reshape(1, -1), values.reshape(1, -1))
     n_moves = 0
     for s in range(len(order)):
+        _ask_for(order, s, indptr, entries, weights, duals)
         i = order[s]
         mask, dual = masks[i], duals[i]
         margins[:] = bias
