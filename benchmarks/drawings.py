@@ -80,11 +80,10 @@ def draw_scaling(results: Results, path: Path) -> None:
 
 
 def draw_executors(results: Results, path: Path) -> None:
-    """Seconds with one worker and with two, and the ratio of neighbours in time."""
-    seconds = {"": {name: Spread.of(times) for name, times in results["seconds"].items()}}
-    ratio = {"": {"two workers": Spread.of(results["ratios"])}}
-    title = "Training 8 repetitions of delicious: median, least to most"
-    bars(path, title, [Panel(SECONDS, seconds), Panel(RATIO, ratio, log=True)])
+    """Seconds of each way to train each job."""
+    groups = {each["job"]: {way: Spread.of(times) for way, times in each["seconds"].items()} for each in results}
+    title = "One worker, two workers, two processes with half the repetitions each: median, least to most"
+    bars(path, title, [Panel(SECONDS, groups)])
 
 
 def draw_reading(results: Results, path: Path) -> None:

@@ -59,7 +59,7 @@ RESULTS: dict[str, Any] = {
             for n, pruned in ((100_000, None), (1_000_000, {"row": 0.002}), (50_000_000, {"row": 0.01}))
         ],
     },
-    "executors": {"seconds": {"local": [30, 32], "pool, 2 workers": [17, 20]}, "ratios": [1.6, 1.76]},
+    "executors": [{"job": "network", "seconds": {"one worker": [30, 32], "two workers": [17, 20]}, "same_bytes": True}],
     "reading": {"made-up": {"bytes": 10**8, "xmach, processor": [0.5, 1.0], "scikit-learn, processor": [5.0, 10.0]}},
     "memory": [
         {"run": run, "case": "small", "planned": 2**28, "measured": 2**28, "ratio": 0.98}
