@@ -21,7 +21,7 @@ PROCESS = LIBRARY_BYTES + PARENT_BYTES + KERNEL_BYTES
 def test_training_by_hand() -> None:
     run = training_memory(SHAPE, DATA, batch_size=8)
     part = 8 * 6000 // 2  # 256 of 512 buckets
-    assert run.state == 5 * 64 * 1000 + 4 * 64 * 500 + 24 * 500 + part
+    assert run.state == 5 * 64 * 1000 + 4 * 64 * 500 + 35 * 500 + part
     assert (run.step, run.best, run.choosing) == (0, 0, 0)
     assert run.data == 500 * (8 * 2.5 + 8 * 2 + 16) + 4 * 1000
     assert run.joining == 8 * 6000 + 6000 + SHAPE.repetition_bytes + 32 * 1000

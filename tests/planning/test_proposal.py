@@ -171,3 +171,14 @@ def test_one_vs_all_pruned_alike() -> None:
     shape = pruned_one_vs_all(TEXTS)
     assert (shape.n_buckets, shape.n_repetitions) == (16_456, 1)
     assert shape.model_bytes < propose(TEXTS).shape.model_bytes
+
+
+def test_logistic_losses_keep_more_weights() -> None:
+    hinge, both, logistic = (
+        propose(replace(TEXTS, linear_loss=loss, n_repetitions=4)).shape.weights or 0
+        for loss in ("squared_hinge", "both", "logistic")
+    )
+    assert both == pytest.approx(1.75 * hinge, rel=1e-4)
+    assert logistic == pytest.approx(2.5 * hinge, rel=1e-4)
+    alone = pruned_one_vs_all(replace(TEXTS, linear_loss="both")).weights or 0
+    assert alone == pytest.approx(1.75 * (pruned_one_vs_all(TEXTS).weights or 0), rel=1e-4)

@@ -88,7 +88,7 @@ def plan(
         workers=whole("--workers", workers, 0) or (1 if budget is None else usable_cores()),
         bucketing=config.bucketing,
         learner=config.learner,
-        joint=config.learner == LINEAR and config.linear_loss == SOFTMAX,
+        linear_loss=config.linear_loss,
         cost=None if config.cost == AUTO else config.cost,
         prune_below=config.prune_below,
         weight_bits=8 if config.store_bits == AUTO else int(config.store_bits),

@@ -23,11 +23,11 @@ from xmach.data.arrays import as_sparse_rows
 from xmach.learners.linear import MANY_ROWS, Descent, Lanes, prepare_rows
 from xmach.learners.network import stream
 from xmach.learners.task import LabelledRows
+from xmach.planning import LOSS_SHARES
 from xmach.types import BoolArray, DoubleArray, FloatArray, IntArray, Rows, SparseRows, row_batches, take_rows
 
 COSTS = {SQUARED_HINGE: (0.1, 0.3, 1.0, 3.0), LOGISTIC: (0.5, 1.5, 5.0, 15.0)}
 USUAL_COST = {SQUARED_HINGE: 1.0, LOGISTIC: 5.0}  # if costs do equally well, or cannot be compared
-WITH_LOGISTIC = 1.75  # weights with both losses, relative to the squared hinge alone; measured on bibtex
 PASSES = (3, 5, 8)
 _HELD_OUT_SHARE = 5  # one row in five, if no validation rows are given
 _MANY_MORE_ROWS = 1.5  # times the sampled rows; from here on a second sample tells how weights grow with the rows
@@ -47,7 +47,7 @@ def choose_settings(settings: LinearSettings, rows: LabelledRows, validation: La
         return Choice(settings)
     if settings.linear_loss == BOTH:  # the squared hinge decides: it is faster, and the other cost follows from its
         chosen, weights = choose_settings(replace(settings, linear_loss=SQUARED_HINGE), rows, validation, seed)
-        weights = None if weights is None else round(WITH_LOGISTIC * weights)
+        weights = None if weights is None else round(LOSS_SHARES[BOTH] * weights)
         return Choice(replace(chosen, linear_loss=BOTH), weights)
     usual = USUAL_COST[settings.linear_loss]
     costs = COSTS[settings.linear_loss] if settings.cost == AUTO else (settings.cost,)

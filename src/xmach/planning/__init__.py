@@ -4,7 +4,14 @@ from xmach.planning.automatic import COMPARED_ROWS, RowFacts, decide, is_close, 
 from xmach.planning.data_size import DataSize
 from xmach.planning.figures import Costs, Odds, costs, drawn_pairs, odds
 from xmach.planning.linear_proposal import pruned_one_vs_all
-from xmach.planning.linear_sizes import expected_weights, softmax_weights, with_clusters
+from xmach.planning.linear_sizes import (
+    LOSS_SHARES,
+    TYPICAL_COST,
+    expected_weights,
+    kept_weights,
+    softmax_weights,
+    with_clusters,
+)
 from xmach.planning.machine import available_bytes, check_memory, usable_cores
 from xmach.planning.memory import (
     TrainingMemory,
@@ -37,6 +44,8 @@ from xmach.planning.units import human_bytes, parse_bytes
 
 __all__ = [
     "COMPARED_ROWS",
+    "LOSS_SHARES",
+    "TYPICAL_COST",
     "Costs",
     "DataSize",
     "Odds",
@@ -60,6 +69,7 @@ __all__ = [
     "indistinguishable_bound",
     "inverted_index_bytes",
     "is_close",
+    "kept_weights",
     "network_parameters",
     "odds",
     "one_vs_all_operations",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from xmach.buckets import clustered_repetitions
-from xmach.planning.linear_sizes import TYPICAL_COST, expected_weights, softmax_weights, with_clusters
+from xmach.planning.linear_sizes import TYPICAL_COST, kept_weights
 from xmach.planning.sizes import Shape
 from xmach.planning.theory import repetitions_needed
 from xmach.planning.units import human_bytes
@@ -38,13 +38,10 @@ def linear_repetitions(request: Request, n_buckets: int) -> range:
 def linear_shape(request: Request, n_buckets: int, n_repetitions: int, cost: float | None = None) -> Shape:
     """The model, with the weights that it is expected to keep; `cost` instead of the request's."""
     tables = len(clustered_repetitions(request.bucketing, n_repetitions))
-    if request.joint:
-        weights = softmax_weights(request.n_features, n_buckets, request.data)
-    else:
-        hashed = expected_weights(
-            request.n_features, n_buckets, request.data, cost or request.cost or TYPICAL_COST, request.prune_below
-        )
-        weights = with_clusters(hashed, tables / n_repetitions)
+    weights = kept_weights(
+        request.n_features, n_buckets, request.data, request.linear_loss,
+        cost or request.cost or TYPICAL_COST, request.prune_below, tables / n_repetitions,
+    )  # fmt: skip
     return Shape(
         request.n_labels, request.n_features, (), n_buckets, n_repetitions, tables,
         weights=weights, weight_bits=request.weight_bits, joint=request.joint,
@@ -54,12 +51,10 @@ def linear_shape(request: Request, n_buckets: int, n_repetitions: int, cost: flo
 def pruned_one_vs_all(request: Request) -> Shape:
     """One linear classifier for each label, trained and pruned in the same way."""
     alone = Shape(request.n_labels, request.n_features, (), max(2, request.n_labels), 1)
-    if request.joint:
-        weights = softmax_weights(request.n_features, alone.n_buckets, request.data)
-    else:
-        weights = expected_weights(
-            request.n_features, alone.n_buckets, request.data, request.cost or TYPICAL_COST, request.prune_below
-        )
+    weights = kept_weights(
+        request.n_features, alone.n_buckets, request.data, request.linear_loss,
+        request.cost or TYPICAL_COST, request.prune_below,
+    )  # fmt: skip
     return Shape(
         alone.n_labels, alone.n_features, (), alone.n_buckets, 1, weights=weights, weight_bits=request.weight_bits
     )

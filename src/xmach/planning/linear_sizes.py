@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+from xmach.config import BOTH, LOGISTIC, SOFTMAX
 from xmach.planning.data_size import DataSize
 
+LOSS_SHARES = {LOGISTIC: 2.5, BOTH: 1.75}  # times the weights of the squared hinge, at their usual costs; bibtex
 CLUSTERED = 0.85  # of the weights of hashed buckets are kept by clustered ones, in the median; 0.5 to 1.4 was measured
 SOFTMAX_SHARE = 0.66  # of all pairs of a label's feature and its bucket: kept on Home Depot at `prune_below` 0.1
 LEAST_THRESHOLD = 0.001  # below it, pruning leaves nearly everything
@@ -37,6 +39,22 @@ def softmax_weights(n_features: int, n_buckets: int, data: DataSize) -> int:
     values = max(1.0, data.nonzeros_per_row if data.sparse else float(n_features))
     pairs, room = data.n_rows * data.labels_per_row * values, n_features * n_buckets
     return math.ceil(SOFTMAX_SHARE * pairs / (1 + pairs / room))
+
+
+def kept_weights(
+    n_features: int,
+    n_buckets: int,
+    data: DataSize,
+    loss: str,
+    cost: float = TYPICAL_COST,
+    prune_below: float = 0.1,
+    clustered: float = 0.0,
+) -> int:
+    """The weights that a repetition keeps in the mean, roughly; a share of the repetitions is `clustered`."""
+    if loss == SOFTMAX:
+        return softmax_weights(n_features, n_buckets, data)
+    hashed = expected_weights(n_features, n_buckets, data, cost, prune_below)
+    return with_clusters(round(LOSS_SHARES.get(loss, 1.0) * hashed), clustered)
 
 
 def with_clusters(weights: int, share: float) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import floor, log10, sqrt
 
 from xmach.buckets import RANDOM, clustered_repetitions
-from xmach.config import LINEAR, NETWORK
+from xmach.config import LINEAR, NETWORK, SOFTMAX, SQUARED_HINGE
 from xmach.errors import ParameterError
 from xmach.parameters import whole
 from xmach.planning.data_size import UNKNOWN, DataSize
@@ -46,10 +46,15 @@ class Request:
     workers: int = 1  # repetitions at a time; with a budget, the most of them
     bucketing: str = RANDOM  # or `mixed`, `clustered`, which keep tables of size K
     learner: str = NETWORK  # or `linear`: sparse linear buckets, without hidden layers
-    joint: bool = False  # whether linear buckets are trained together, by softmax
+    linear_loss: str = SQUARED_HINGE  # of linear buckets
     cost: float | None = None  # of linear buckets; None: chosen while training
     prune_below: float = 0.1  # of linear buckets
     weight_bits: int = 8  # of linear buckets
+
+    @property
+    def joint(self) -> bool:
+        """Whether the linear buckets of a repetition are trained together."""
+        return self.learner == LINEAR and self.linear_loss == SOFTMAX
 
 
 @dataclass(frozen=True)

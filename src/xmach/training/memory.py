@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from xmach.buckets import clustered_repetitions
-from xmach.config import SOFTMAX, MachConfig
+from xmach.config import AUTO, SOFTMAX, MachConfig
 from xmach.data import Dataset
 from xmach.errors import ParameterError
 from xmach.features.featurizers import needs_arrays
 from xmach.learners.session import effective_batch_size
 from xmach.planning import (
+    TYPICAL_COST,
     DataSize,
     Plan,
     Shape,
     available_bytes,
     check_memory,
     clustering_bytes,
-    expected_weights,
     human_bytes,
-    softmax_weights,
+    kept_weights,
     training_bytes,
     training_memory,
     with_clusters,
@@ -98,15 +98,14 @@ def _weights(job: Job, rows: DataSize) -> int | None:
     plan = job.plan
     if plan.linear is None:
         return None
-    if _is_joint(plan):
-        return softmax_weights(plan.n_features, plan.hashes.n_buckets, rows)
-    hashed = job.expected_weights
-    if hashed is None:
-        hashed = expected_weights(
-            plan.n_features, plan.hashes.n_buckets, rows, float(plan.linear.cost), plan.linear.prune_below
-        )
     n_repetitions = plan.hashes.n_repetitions
-    return with_clusters(hashed, len(clustered_repetitions(plan.bucketing, n_repetitions)) / n_repetitions)
+    clustered = len(clustered_repetitions(plan.bucketing, n_repetitions)) / n_repetitions
+    if job.expected_weights is not None:
+        return with_clusters(job.expected_weights, clustered)
+    linear = plan.linear
+    cost = TYPICAL_COST if linear.cost == AUTO else float(linear.cost)  # softmax has none
+    sizes = (plan.n_features, plan.hashes.n_buckets, rows)
+    return kept_weights(*sizes, linear.linear_loss, cost, linear.prune_below, clustered)
 
 
 def _is_joint(plan: Plan) -> bool:
