@@ -11,7 +11,7 @@ from xmach.planning import RowFacts, decide, is_close, prefers_linear
 
 TEXTS = RowFacts(n_labels=16_000, n_features=130_000, values_per_row=30.0, labels_per_row=6.0, rows_per_label=20.0)
 TAGS = TEXTS._replace(labels_per_row=2.0)
-PRODUCTS = TAGS._replace(rows_per_label=1.2)
+PRODUCTS = TAGS._replace(labels_per_row=1.5, rows_per_label=1.2)
 DENSE = RowFacts(n_labels=1000, n_features=500, values_per_row=500.0, labels_per_row=19.0, rows_per_label=250.0)
 
 
@@ -26,6 +26,7 @@ DENSE = RowFacts(n_labels=1000, n_features=500, values_per_row=500.0, labels_per
         (PRODUCTS, {}, {"learner": "linear", "linear_loss": "softmax", "bucketing": "mixed"}),
         (PRODUCTS, {"cost": 1.0}, {"linear_loss": "squared_hinge"}),  # softmax has none
         (PRODUCTS, {"linear_loss": "squared_hinge"}, {"linear_loss": "squared_hinge"}),
+        (TEXTS._replace(rows_per_label=1.2), {}, {"linear_loss": "squared_hinge"}),  # softmax needs one label per row
         (DENSE, {}, {"learner": "network", "bucketing": "random", "n_buckets": 300, "n_repetitions": 16}),
         (DENSE, {"learner": "linear"}, {"learner": "linear", "linear_loss": "both"}),
         (TAGS._replace(n_features=1800), {}, {"linear_loss": "both", "bucketing": "mixed"}),
