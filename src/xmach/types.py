@@ -167,6 +167,9 @@ class Sink(Protocol):
     def save_progress(self, repetition: int, state: Mapping[str, AnyArray]) -> None:
         """Replace the checkpoint, atomically."""
 
+    def has_part(self, repetition: int, part: int) -> bool:
+        """Whether a part of a repetition is finished and kept."""
+
     def load_part(self, repetition: int, part: int) -> Mapping[str, AnyArray] | None:
         """A finished part of a repetition, or None."""
 

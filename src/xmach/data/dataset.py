@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +211,12 @@ class Dataset:
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         if self.folder is not None:
-            return Dataset.open, (self.folder,)
+            return _opened_once, (self.folder, self.stored_fingerprint)
         parts = (self.features, self.labels, self.label_names, self.weights, None, dict(self.skipped))
         return Dataset, (*parts, self.stored_fingerprint, self.columns, self.row_numbers)
+
+
+@lru_cache(maxsize=4)
+def _opened_once(folder: Path, fingerprint: str | None) -> Dataset:
+    """A saved dataset, opened once in a process: the specs of many parts name the same folder."""
+    return Dataset.open(folder)

@@ -183,6 +183,10 @@ class ModelStore(ModelFolder):
             if self.has(repetition):  # finished while this was written
                 self._remove_progress(repetition)
 
+    def has_part(self, repetition: int, part: int) -> bool:
+        """Whether a finished part of a repetition is kept."""
+        return self._part_path(repetition, part).exists()
+
     def load_part(self, repetition: int, part: int) -> Mapping[str, AnyArray] | None:
         """A finished part of a repetition; None where there is none."""
         path = self._part_path(repetition, part)

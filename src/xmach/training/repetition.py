@@ -96,7 +96,26 @@ def _train_part(spec: RepetitionSpec, task: Task, part: int) -> Trained:
     if spec.sink is None:
         return Trained(r, True, None, weights)
     spec.sink.put_part(r, part, weights.arrays())
+    join_parts(learner, spec.sink, r, task.n_features, task.n_buckets)
     return Trained(r, True, None)
+
+
+def join_parts(learner: PartLearner, sink: Sink, repetition: int, n_features: int, n_buckets: int) -> None:
+    """Make the model of a repetition, if all of its parts are there.
+
+    The process that finishes the last part does it, while the others train: a process that only joined parts would
+    compete with them for the cores. Two that finish at once write the same file.
+    """
+    ranges = learner.parts(n_buckets)
+    if sink.has(repetition) or not all(sink.has_part(repetition, part) for part in range(len(ranges))):
+        return
+    parts = []
+    for part, buckets in enumerate(ranges):
+        arrays = sink.load_part(repetition, part)
+        if arrays is None:
+            return  # another process has joined them in the meantime
+        parts.append(BucketWeights.from_arrays(buckets.start, arrays))
+    sink.put(repetition, *learner.join(parts, n_features, n_buckets, repetition))
 
 
 def _report_found(spec: RepetitionSpec, part: int) -> None:

@@ -18,7 +18,7 @@ from xmach.learners import Outcome, PartLearner
 from xmach.models.linear import BucketWeights
 from xmach.training.job import Job, is_built_in
 from xmach.training.memory import check_training_memory
-from xmach.training.repetition import RepetitionSpec, train_repetition
+from xmach.training.repetition import RepetitionSpec, join_parts, train_repetition
 from xmach.types import Monitor, Sink
 
 _log = getLogger(__name__)
@@ -84,15 +84,12 @@ def _join(
     assert isinstance(learner, PartLearner)
     if sink is None:
         outcomes[repetition] = learner.join(weights, job.plan.n_features, n_buckets, repetition)
-    elif not sink.has(repetition):
-        for part, buckets in enumerate(learner.parts(n_buckets)):
-            arrays = sink.load_part(repetition, part)
-            if arrays is None and sink.has(repetition):
-                return  # another process has joined them in the meantime
-            if arrays is None:
-                raise ModelIncomplete(f"part {part} of repetition {repetition} is gone; run the same command again")
-            weights.append(BucketWeights.from_arrays(buckets.start, arrays))
-        sink.put(repetition, *learner.join(weights, job.plan.n_features, n_buckets, repetition))
+        return
+    join_parts(learner, sink, repetition, job.plan.n_features, n_buckets)  # if all parts were there from the start
+    if not sink.has(repetition):
+        every = range(len(learner.parts(n_buckets)))
+        gone = next((part for part in every if sink.load_part(repetition, part) is None), every[-1])
+        raise ModelIncomplete(f"part {gone} of repetition {repetition} is gone; run the same command again")
 
 
 @contextmanager
