@@ -1,0 +1,1 @@
+"""Kernels of label profiles and the ranker."""
