@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xmach._kernels.train.bucket_weights import count_entries, fill_entries, quantise
+from xmach._kernels.train.bucket_weights import LARGEST_CODE, count_entries, fill_entries, quantise
 from xmach.errors import InputError
 from xmach.models.bucket_weights import BucketWeights
 from xmach.types import AnyArray, FloatArray
@@ -18,21 +19,31 @@ CODE_TYPES: dict[int, type[Any]] = {8: np.int8, 32: np.float32}  # by bits
 
 
 def joined_arrays(
-    parts: Sequence[BucketWeights], n_features: int, n_buckets: int, bits: int, gap_type: type[Any] | None = None
+    parts: Sequence[BucketWeights],
+    n_features: int,
+    n_buckets: int,
+    bits: int,
+    gap_type: type[Any] | None = None,
+    *,
+    most_bytes: int | None = None,
+    unit: str = "bucket",
 ) -> dict[str, AnyArray]:
     """Return starts, gaps, codes, scales and biases of parts that cover all buckets, in any order.
 
-    `gap_type` is whichever makes the smaller model, unless it is given.
+    `gap_type` is whichever makes the smaller model, unless it is given. With `most_bytes`, which needs 8 bits, weights
+    that are small beside their bucket's largest are dropped until gaps and codes take at most so many bytes. Errors
+    call a bucket a `unit`.
     """
     if bits not in CODE_TYPES:
         raise InputError(f"bits must be 8 or 32, got {bits!r}")
-    parts = _in_order(parts, n_features, n_buckets)
+    parts = _in_order(parts, n_features, n_buckets, unit)
     coded = [_coded(part, bits) for part in parts]
     codes, scales = [codes for codes, _ in coded], np.concatenate([scales for _, scales in coded])
-    counts = _counted(parts, codes, n_features)  # (2, d), one row a type of gap
+    if most_bytes is not None:
+        codes = _within(parts, codes, n_features, most_bytes, unit)
+    counts = _counted(parts, codes, n_features, unit)  # (2, d), one row a type of gap
     if gap_type is None:
-        sizes = [_model_bytes(row.sum(), gap, CODE_TYPES[bits]) for row, gap in zip(counts, GAP_TYPES, strict=True)]
-        gap_type = GAP_TYPES[int(np.argmin(sizes))]
+        gap_type = GAP_TYPES[int(np.argmin(_sizes(counts, bits)))]
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[GAP_TYPES.index(gap_type)])])
     del counts
     gaps, entries = np.empty(starts[-1], gap_type), np.empty(starts[-1], CODE_TYPES[bits])
@@ -45,17 +56,17 @@ def joined_arrays(
     return {"starts": starts, "gaps": gaps, "codes": entries, "scales": scales, "biases": biases}
 
 
-def _in_order(parts: Sequence[BucketWeights], n_features: int, n_buckets: int) -> list[BucketWeights]:
+def _in_order(parts: Sequence[BucketWeights], n_features: int, n_buckets: int, unit: str) -> list[BucketWeights]:
     """Return the parts by bucket; raise InputError unless they cover every bucket once."""
     ordered, covered = sorted((part for part in parts if len(part.biases)), key=lambda part: part.first), 0
     for part in ordered:
         if part.first != covered:
             problem = "is in no part" if part.first > covered else "is in two parts"
-            raise InputError(f"bucket {min(part.first, covered):,} {problem}; join needs every bucket exactly once")
+            raise InputError(f"{unit} {min(part.first, covered):,} {problem}; join needs every {unit} exactly once")
         part.check(n_features)
         covered = part.stop
     if covered != n_buckets:
-        raise InputError(f"the parts have {covered:,} buckets, the model has {n_buckets:,}")
+        raise InputError(f"the parts have {covered:,} {unit}s, the model has {n_buckets:,}")
     return ordered
 
 
@@ -68,19 +79,42 @@ def _coded(part: BucketWeights, bits: int) -> tuple[AnyArray, FloatArray]:
     return codes, scales
 
 
-def _counted(parts: Sequence[BucketWeights], codes: Sequence[AnyArray], n_features: int) -> AnyArray:
+def _within(
+    parts: Sequence[BucketWeights], codes: list[AnyArray], n_features: int, most_bytes: int, unit: str
+) -> list[AnyArray]:
+    """Return the codes with those below the smallest level with which the entries fit set to 0.
+
+    The largest weight of every bucket has the code 127 or -127, so that a level means the same share in all buckets.
+    """
+
+    def limited(level: int) -> list[AnyArray]:
+        return [np.where(np.abs(some) < level, np.int8(0), some) for some in codes]
+
+    def size(level: int) -> int:
+        return min(_sizes(_counted(parts, limited(level), n_features, unit), 8))
+
+    # level 1 keeps every weight; sizes fall as levels rise, but for a few fillers
+    level = bisect_left(range(1, LARGEST_CODE + 1), True, key=lambda level: size(level) <= most_bytes) + 1
+    if level > LARGEST_CODE:
+        least = size(LARGEST_CODE)
+        raise InputError(f"the largest weight of every {unit} takes {least:,} bytes, which is more than {most_bytes:,}")
+    return limited(level)
+
+
+def _counted(parts: Sequence[BucketWeights], codes: Sequence[AnyArray], n_features: int, unit: str) -> AnyArray:
     """How many entries each feature has, fillers included, with each type of gap: (2, d)."""
     largest_gaps = np.array([np.iinfo(gap).max for gap in GAP_TYPES], np.int64)
     last, counts = np.full(n_features, -1, np.int64), np.zeros((len(GAP_TYPES), n_features), np.int64)
     for part, part_codes in zip(parts, codes, strict=True):
         if not count_entries(part.first, part.starts, part.features, part_codes, largest_gaps, last, counts):
-            raise InputError(f"{part} has a feature twice in one bucket")
+            raise InputError(f"{part} has a feature twice in one {unit}")
     return counts
 
 
-def _model_bytes(n_entries: int, gap_type: type[Any], code_type: type[Any]) -> int:
-    """The bytes of a model's entries."""
-    return int(n_entries) * (np.dtype(gap_type).itemsize + np.dtype(code_type).itemsize)
+def _sizes(counts: AnyArray, bits: int) -> list[int]:
+    """The bytes of all entries with each type of gap."""
+    code_bytes = np.dtype(CODE_TYPES[bits]).itemsize
+    return [int(row.sum()) * (np.dtype(gap).itemsize + code_bytes) for row, gap in zip(counts, GAP_TYPES, strict=True)]
 
 
 def _start_type(n_entries: int) -> type[Any]:

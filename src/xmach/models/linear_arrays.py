@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,24 +22,29 @@ TYPES: dict[str, tuple[type[Any], ...]] = {  # in the order of `WeightLists`
 LARGEST_CODE = 1e30  # a larger weight is damage; sums of such weights could become infinite, and then not a number
 
 
-def checked_lists(arrays: Mapping[str, AnyArray]) -> WeightLists:
-    """Return the five arrays of a linear model, contiguous; raise InputError if anything is wrong with them."""
-    lists = WeightLists(*(_typed(name, arrays.get(name), types) for name, types in TYPES.items()))
-    starts, gaps, codes, scales, biases = lists
+def checked_lists(arrays: Mapping[str, AnyArray], owner: str = "the linear model", biased: bool = True) -> WeightLists:
+    """Return the five arrays of a linear model, contiguous; raise InputError if anything is wrong with them.
+
+    If not `biased`, there are four arrays, and the biases that are returned are empty. Errors name the `owner`.
+    """
+    checks = _Checks(owner)
+    names = [name for name in TYPES if biased or name != "biases"]
+    lists = [checks.typed(name, arrays.get(name), TYPES[name]) for name in names]
+    starts, gaps, codes, scales, biases = lists if biased else [*lists, np.zeros(0, np.float32)]
     if not len(starts) or not len(scales):
-        raise InputError("the linear model has no starts or no scales")
+        raise InputError(f"{owner} has no starts or no scales")
     if len(codes) != len(gaps):
-        raise InputError(f"the linear model has {len(gaps):,} gaps, but {len(codes):,} codes")
-    if len(scales) != len(biases):
-        raise InputError(f"the linear model has {len(scales):,} scales, but {len(biases):,} biases")
-    _check_numbers("scales", scales, 0.0, np.inf)
-    _check_numbers("biases", biases, -np.inf, np.inf)
+        raise InputError(f"{owner} has {len(gaps):,} gaps, but {len(codes):,} codes")
+    if biased and len(scales) != len(biases):
+        raise InputError(f"{owner} has {len(scales):,} scales, but {len(biases):,} biases")
+    checks.in_range("scales", scales, 0.0, np.inf)
+    checks.in_range("biases", biases, -np.inf, np.inf)
     if codes.dtype == np.float32:
-        _check_numbers("codes", codes, -LARGEST_CODE, LARGEST_CODE)
+        checks.in_range("codes", codes, -LARGEST_CODE, LARGEST_CODE)
     feature = damaged_feature(starts, gaps, len(scales))
     if feature >= 0:
-        raise InputError(f"the weights of feature {feature:,} of the linear model are damaged")
-    return lists
+        raise InputError(f"the weights of feature {feature:,} of {owner} are damaged")
+    return WeightLists(starts, gaps, codes, scales, biases)
 
 
 def read_only(array: AnyArray) -> AnyArray:
@@ -49,19 +54,23 @@ def read_only(array: AnyArray) -> AnyArray:
     return view
 
 
-def _typed(name: str, array: AnyArray | None, types: tuple[type[Any], ...]) -> AnyArray:
-    """Return the array, read-only, if it is one-dimensional and has one of the types."""
-    if array is None:
-        raise InputError(f"the linear model lacks the array {name!r}")
-    if array.ndim != 1 or array.dtype not in types:
-        allowed = " or ".join(np.dtype(each).name for each in types)
-        raise InputError(f"{name!r} of the linear model must be 1-D {allowed}, got {array.ndim}-D {array.dtype}")
-    return read_only(np.ascontiguousarray(array))
+class _Checks(NamedTuple):
+    """Checks of one array, whose errors name the array's owner."""
 
+    owner: str
 
-def _check_numbers(name: str, array: AnyArray, least: float, greatest: float) -> None:
-    """Raise InputError unless all numbers are finite and in the range. Comparisons with NaN are false."""
-    if len(array):
-        low, high = float(array.min()), float(array.max())
-        if not (least <= low and high <= greatest and np.isfinite(low) and np.isfinite(high)):
-            raise InputError(f"{name!r} of the linear model has numbers from {low:g} to {high:g}: they are damaged")
+    def typed(self, name: str, array: AnyArray | None, types: tuple[type[Any], ...]) -> AnyArray:
+        """Return the array, read-only, if it is one-dimensional and has one of the types."""
+        if array is None:
+            raise InputError(f"{self.owner} lacks the array {name!r}")
+        if array.ndim != 1 or array.dtype not in types:
+            allowed = " or ".join(np.dtype(each).name for each in types)
+            raise InputError(f"{name!r} of {self.owner} must be 1-D {allowed}, got {array.ndim}-D {array.dtype}")
+        return read_only(np.ascontiguousarray(array))
+
+    def in_range(self, name: str, array: AnyArray, least: float, greatest: float) -> None:
+        """Raise InputError unless all numbers are finite and in the range. Comparisons with NaN are false."""
+        if len(array):
+            low, high = float(array.min()), float(array.max())
+            if not (least <= low and high <= greatest and np.isfinite(low) and np.isfinite(high)):
+                raise InputError(f"{name!r} of {self.owner} has numbers from {low:g} to {high:g}: they are damaged")
