@@ -61,9 +61,9 @@ def test_fillers_and_labels_far_apart() -> None:
     rows = as_sparse_rows(np.array([[1, 0, 0], [3, 4, 0], [0, 0, 1]], np.float32))
     for _ in range(2):  # the second search finds the working memory of the first
         found = profiles.search(rows, np.array([0, 1, 2, 2]), np.array([5, 65_534]), 4)
-        assert found.ids.tolist() == [[0, 65_534, 69_999, -1], [65_534, 0, 69_999, 65_536], [-1] * 4]
-        np.testing.assert_allclose(found.own, [0.0, 0.88], rtol=1e-2)
-        np.testing.assert_allclose(found.cosines[1], [0.88, 0.48, 0.48, 0.4], rtol=1e-2)
+        assert found.ids.tolist() == [[0, 69_999, 65_534, -1], [65_534, 65_536, 0, 69_999], [-1] * 4]
+        np.testing.assert_allclose(found.own, [0.0, 0.933], rtol=1e-2)
+        np.testing.assert_allclose(found.cosines[1], [0.933, 0.8, 0.6, 0.6], rtol=1e-2)
     assert found.cosines[2].tolist() == [0.0] * 4
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from xmach._kernels.rank.centroids import fill_profiles, make_sums
+from xmach._kernels.rank.lengths import square_lengths
 from xmach._kernels.train.weight_lists import WeightLists
 from xmach.errors import InputError
 from xmach.models.bucket_weights import BucketWeights
@@ -76,15 +77,19 @@ class Profiles:
     ) -> Profiles:
         """Return the profiles of parts that together have every label exactly once, in any order.
 
-        With `most_bytes`, entries that are small beside their profile's largest are dropped, by one level for all
-        labels, until the arrays take at most so many bytes. Raises InputError if they cannot, or if a label is missing
-        or given twice.
+        Every profile is scaled to unit length again, as it is after pruning and rounding. With `most_bytes`, entries
+        that are small beside their profile's largest are dropped, by one level for all labels, until the arrays take at
+        most so many bytes. Raises InputError if they cannot, or if a label is missing or given twice.
         """
         if most_bytes is not None:
             start_bytes = 4 if whole("most_bytes", most_bytes, 0) < 2**33 else 8  # an entry takes at least 2 bytes
             most_bytes -= start_bytes * (n_features + 1) + 4 * n_labels
         arrays = joined_arrays(parts, n_features, n_labels, 8, most_bytes=most_bytes, unit="label")
-        return cls.from_arrays(arrays)
+        squares = np.zeros(n_labels, np.int64)
+        square_lengths(arrays["starts"], arrays["gaps"], arrays["codes"], squares)
+        scales = np.zeros(n_labels, np.float64)
+        np.divide(1.0, np.sqrt(squares), out=scales, where=squares > 0)
+        return cls.from_arrays(arrays | {"scales": scales.astype(np.float32)})
 
     @property
     def n_features(self) -> int:
