@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from xmach._kernels._compile import int64, kernel
 from xmach.types import AnyArray, IntArray
 
