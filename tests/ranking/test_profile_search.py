@@ -23,7 +23,7 @@ def random_profiles(draw: np.random.Generator, n_features: int, n_labels: int) -
     """Profiles of random rows; some labels have the same one, so that cosines tie."""
     rows = random_rows(draw, 20, n_features)
     labels = random_labels(draw, 20, n_labels, 1 / max(n_labels // 10, 2))
-    return Profiles.join([profile_part(rows, rows_of_labels(labels, 0, n_labels), 20, 0.1)], n_features, n_labels)
+    return Profiles.join([profile_part(rows, rows_of_labels(labels, 0, n_labels), 20, 0.95)], n_features, n_labels)
 
 
 def random_candidates(draw: np.random.Generator, n_rows: int, n_labels: int) -> tuple[IntArray, IntArray]:

@@ -37,17 +37,17 @@ def uneven(rows: SparseRows, draw: np.random.Generator) -> SparseRows:
     n_rows=st.integers(0, 12),
     n_features=st.sampled_from([1, 7, 64, 65, 200, 5000]),
     most=st.sampled_from([1, 3, 8, 10_000]),
-    share=st.sampled_from([0.0, 0.2, 0.5]),
+    energy=st.sampled_from([0.5, 0.9, 1.0]),
 )
-def test_profiles_are_their_twin(seed: int, n_rows: int, n_features: int, most: int, share: float) -> None:
+def test_profiles_are_their_twin(seed: int, n_rows: int, n_features: int, most: int, energy: float) -> None:
     draw = np.random.default_rng(seed)
     rows, labels = random_rows(draw, n_rows, n_features, min(0.4, 60 / n_features)), random_labels(draw, n_rows, 5)
     row_weights = draw.choice([0.0, 1.0, 2.5], n_rows).astype(np.float32)
-    part = profile_part(rows, rows_of_labels(labels, 0, 5, row_weights), most, share)
+    part = profile_part(rows, rows_of_labels(labels, 0, 5, row_weights), most, energy)
     part.check(n_features)
     assert (part.first, part.stop, part.biases.any()) == (0, 5, False)
     for label in range(5):
-        expected = profile_slow(rows, rows_of_label_slow(labels, label, row_weights), most, np.float32(share))
+        expected = profile_slow(rows, rows_of_label_slow(labels, label, row_weights), most, energy)
         assert profile_of(part, label) == {f: float(v) for f, v in expected.items()}
         assert list(profile_of(part, label)) == list(expected)
 
@@ -60,8 +60,8 @@ def test_any_division_of_the_labels_gives_the_same_bytes(
     draw = np.random.default_rng(seed)
     rows, labels = uneven(random_rows(draw, 15, 70), draw), random_labels(draw, 15, n_labels)
     bounds = [0, *sorted(cut for cut in cuts if cut < n_labels), n_labels]
-    parts = [profile_part(rows, rows_of_labels(labels, a, b), 9, 0.1) for a, b in pairwise(bounds)]
-    whole = profile_part(rows, rows_of_labels(labels, 0, n_labels), 9, 0.1)
+    parts = [profile_part(rows, rows_of_labels(labels, a, b), 9, 0.97) for a, b in pairwise(bounds)]
+    whole = profile_part(rows, rows_of_labels(labels, 0, n_labels), 9, 0.97)
     most_bytes = 4 * 71 + 4 * n_labels + 8 * n_labels if limited else None
     one = Profiles.join([whole], 70, n_labels, most_bytes).arrays()
     other = Profiles.join(parts[::-1], 70, n_labels, most_bytes).arrays()
@@ -74,29 +74,38 @@ def test_counts_and_row_weights_count() -> None:
     rows = as_sparse_rows(np.eye(3, dtype=np.float32))
     labels = as_sparse_rows(np.array([[3.0], [1.0], [2.0]], np.float32))
     row_weights = np.array([1.0, 4.0, 0.0], np.float32)
-    part = profile_part(rows, rows_of_labels(labels, 0, 1, row_weights), 10, 0.0)
+    part = profile_part(rows, rows_of_labels(labels, 0, 1, row_weights), 10, 1.0)
     assert profile_of(part, 0) == {0: pytest.approx(0.6), 1: pytest.approx(0.8)}
 
 
 def test_labels_without_a_direction_have_no_entries() -> None:
     rows = as_sparse_rows(np.array([[1, -2], [-1, 2], [0, 0], [3, 4]], np.float32))
     labels = as_sparse_rows(np.array([[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]], np.float32))
-    part = profile_part(rows, rows_of_labels(labels, 0, 4), 10, 0.0)
+    part = profile_part(rows, rows_of_labels(labels, 0, 4), 10, 1.0)
     assert np.diff(part.starts).tolist() == [0, 0, 0, 2]  # rows that cancel, an empty row, no row, a row
     assert profile_of(part, 3) == {0: pytest.approx(0.6), 1: pytest.approx(0.8)}
 
 
 def test_ties_keep_the_smaller_features() -> None:
     rows, labels = as_sparse_rows(np.ones((1, 9), np.float32)), as_sparse_rows(np.ones((1, 1), np.float32))
-    part = profile_part(rows, rows_of_labels(labels, 0, 1), 4, 1 - 1e-6)
+    part = profile_part(rows, rows_of_labels(labels, 0, 1), 4, 1.0)
     assert part.features.tolist() == [0, 1, 2, 3]
+
+
+def test_the_largest_entries_are_kept_until_they_have_the_energy() -> None:
+    row = np.array([[1, 3, 0, -5, 2]], np.float32)  # squares 1, 9, 0, 25, 4 of 39
+    rows, positives = as_sparse_rows(row), rows_of_labels(as_sparse_rows(np.ones((1, 1), np.float32)), 0, 1)
+    for energy, features in ((0.5, [3]), (0.7, [1, 3]), (0.88, [1, 3, 4]), (0.99, [0, 1, 3, 4]), (1.0, [0, 1, 3, 4])):
+        part = profile_part(rows, positives, 10, energy)
+        assert part.features.tolist() == features
+        np.testing.assert_allclose(part.values, row[0, features] / np.sqrt(39), rtol=1e-6)
 
 
 def test_huge_and_tiny_numbers() -> None:
     labels = as_sparse_rows(np.ones((2, 1), np.float32))
     for size in (3e38, 1e-38, 1e-45):
         rows = as_sparse_rows(np.array([[size, 0], [0, size]], np.float32))
-        part = profile_part(rows, rows_of_labels(labels, 0, 1), 4, 0.0)
+        part = profile_part(rows, rows_of_labels(labels, 0, 1), 4, 1.0)
         np.testing.assert_allclose(part.values, np.sqrt(0.5), rtol=1e-6)
 
 
@@ -112,7 +121,7 @@ def test_one_feature_and_one_label() -> None:
 def example(n_labels: int = 40) -> tuple[SparseRows, BucketWeights]:
     draw = np.random.default_rng(7)
     rows, labels = uneven(random_rows(draw, 60, 90, 0.2), draw), random_labels(draw, 60, n_labels, 0.1)
-    return rows, profile_part(rows, rows_of_labels(labels, 0, n_labels), 1000, 0.0)
+    return rows, profile_part(rows, rows_of_labels(labels, 0, n_labels), 1000, 1.0)
 
 
 def test_a_byte_budget_raises_one_level_for_all_labels() -> None:
@@ -155,8 +164,9 @@ def test_parameters_out_of_range() -> None:
     positives = rows_of_labels(one, 0, 1)
     with pytest.raises(ParameterError, match="most must be a whole number of at least 1, got 0"):
         profile_part(one, positives, 0)
-    with pytest.raises(ParameterError, match=r"share must be a number in \[0.0, 1.0\), got 1.0"):
-        profile_part(one, positives, 5, 1.0)
+    for energy in (0.49, 1.01, float("nan")):
+        with pytest.raises(ParameterError, match=f"energy must be a number from 0.5 to 1, got {energy}"):
+            profile_part(one, positives, 5, energy)
     with pytest.raises(InputError, match="has rows outside 0 to 0"):
         profile_part(one, LabelRows(0, np.array([0, 1]), np.array([1], np.int32), np.ones(1, np.float32)))
 
@@ -217,7 +227,7 @@ def test_dense_rows_with_negative_values() -> None:
     draw = np.random.default_rng(2)
     dense, labels = draw.normal(size=(30, 12)).astype(np.float32), random_labels(draw, 30, 6)
     rows = as_sparse_rows(dense)
-    profiles = Profiles.join([profile_part(rows, rows_of_labels(labels, 0, 6), 1000, 0.0)], 12, 6)
+    profiles = Profiles.join([profile_part(rows, rows_of_labels(labels, 0, 6), 1000, 1.0)], 12, 6)
     sums = np.zeros((6, 12))
     for i in range(30):
         for label, count in zip(*labels.row(i), strict=True):

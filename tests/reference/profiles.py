@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -22,23 +23,29 @@ def rows_of_label_slow(labels: SparseRows, label: int, row_weights: FloatArray |
     return found
 
 
-def profile_slow(
-    rows: SparseRows, weights: dict[int, np.float32], most: int, share: np.float32
-) -> dict[int, np.float32]:
+def profile_slow(rows: SparseRows, weights: dict[int, np.float32], most: int, energy: float) -> dict[int, np.float32]:
     """The twin of `fill_profiles` for one label: its entries by feature."""
     sums: dict[int, float] = {}
     for i, weight in weights.items():
         for feature, value in zip(*rows.row(i), strict=True):
             sums[int(feature)] = sums.get(int(feature), 0.0) + float(weight) * float(value)
-    square = 0.0
-    for feature in sorted(sums):
-        square += sums[feature] * sums[feature]
-    if square == 0.0:
+    length = np.sqrt(_squares([sums[feature] for feature in sorted(sums)]))
+    if length == 0.0:
         return {}
-    profile = {feature: np.float32(total / np.sqrt(square)) for feature, total in sums.items()}
-    largest = sorted((feature for feature in profile if profile[feature] != 0), key=lambda f: (-abs(profile[f]), f))
-    kept = [f for f in largest[:most] if abs(profile[f]) >= abs(profile[largest[0]]) * share]
+    profile = {feature: np.float32(total / length) for feature, total in sorted(sums.items())}
+    enough, kept = energy * _squares(profile.values()), []
+    for feature in sorted((f for f in profile if profile[f] != 0), key=lambda f: (-abs(profile[f]), f)):
+        if len(kept) < most and (energy == 1.0 or _squares([profile[f] for f in kept]) < enough):
+            kept.append(feature)
     return {feature: profile[feature] for feature in sorted(kept)}
+
+
+def _squares(values: Iterable[float]) -> float:
+    """The sum of squares, in order."""
+    total = 0.0
+    for value in values:
+        total += float(value) * float(value)
+    return total
 
 
 def cosines_slow(rows: SparseRows, lists: WeightLists) -> FloatArray:

@@ -13,29 +13,33 @@ import numpy as np
 from xmach._kernels.rank.centroids import fill_profiles, make_sums
 from xmach._kernels.rank.lengths import square_lengths
 from xmach._kernels.train.weight_lists import WeightLists
-from xmach.errors import InputError
+from xmach.errors import InputError, ParameterError
 from xmach.models.bucket_weights import BucketWeights
 from xmach.models.joining import joined_arrays
 from xmach.models.linear_arrays import checked_lists, read_only
-from xmach.parameters import real, whole
+from xmach.parameters import whole
 from xmach.ranking.label_rows import LabelRows
 from xmach.ranking.profile_search import ProfileSearch, Similarities
 from xmach.types import AnyArray, BoolArray, IntArray, SparseRows
 
-MOST_ENTRIES = 64
-LEAST_SHARE = 0.05
+MOST_ENTRIES = 512
+ENERGY = 0.9
+LEAST_ENERGY = 0.5
 
 
 def profile_part(
-    rows: SparseRows, positives: LabelRows, most: int = MOST_ENTRIES, share: float = LEAST_SHARE
+    rows: SparseRows, positives: LabelRows, most: int = MOST_ENTRIES, energy: float = ENERGY
 ) -> BucketWeights:
     """Return the profiles of a range of labels from scaled training rows; biases are zero.
 
-    A profile is the sum of weight * row over the label's rows, scaled to unit length. It keeps at most `most` entries
-    of at least `share` times its largest magnitude. On a tie the entry of the smaller feature stays. A label without
-    rows, or whose rows sum to zero, has no entries. The result does not depend on how labels are divided into ranges.
+    A profile is the sum of weight * row over the label's rows, scaled to unit length. It keeps its largest entries
+    until their squares sum to at least `energy` (0.5 to 1), but at most `most` entries. On a tie the entry of the
+    smaller feature stays. A label without rows, or whose rows sum to zero, has no entries. The result does not depend
+    on how labels are divided into ranges.
     """
-    most, share = whole("most", most, 1), real("share", share, 0.0, 1.0, with_low=True)
+    most = whole("most", most, 1)
+    if not LEAST_ENERGY <= energy <= 1.0:
+        raise ParameterError(f"energy must be a number from {LEAST_ENERGY} to 1, got {energy!r}")
     if len(positives.rows) and not 0 <= positives.rows.min() <= positives.rows.max() < rows.n_rows:
         raise InputError(f"{positives} has rows outside 0 to {rows.n_rows - 1:,}")
     room = _most_entries(rows, positives, min(most, rows.n_columns))
@@ -44,7 +48,7 @@ def profile_part(
     lists = [read_only(array) for array in (positives.starts, positives.rows, positives.weights)]
     sums = make_sums(rows.n_columns, most)
     fill_profiles(
-        given[0], given[1], given[2], lists[0], lists[1], lists[2], np.float32(share), sums, starts, features, values
+        given[0], given[1], given[2], lists[0], lists[1], lists[2], float(energy), sums, starts, features, values
     )
     size = starts[-1]
     biases = np.zeros(len(starts) - 1, np.float32)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xmach._kernels._compile import float64, int64, kernel
-from xmach._kernels.decode.heap import sift_down
+from xmach._kernels.decode.heap import sift_down, sort_heap
 from xmach.types import AnyArray, DoubleArray, FloatArray, Int32Array, IntArray
 
 _ZERO, _ONE, _SIX, _TWELVE = np.uint64(0), np.uint64(1), np.uint64(6), np.uint64(12)
@@ -29,7 +29,7 @@ class Sums(NamedTuple):
     blocks: AnyArray  # (d / 4096,) uint64: whether a word has any bit
     found: Int32Array  # (d,) the features at hand, ascending
     values: FloatArray  # (d,) and their values
-    best_values: FloatArray  # (most,) a heap of the largest magnitudes
+    best_values: FloatArray  # (most,) the largest magnitudes
     best_features: IntArray  # (most,)
 
 
@@ -90,52 +90,56 @@ def _list_features(words: AnyArray, blocks: AnyArray, found: Int32Array) -> int:
 
 
 @kernel
-def _normalise(found: Int32Array, totals: DoubleArray, values: FloatArray) -> Any:
-    """values = the features' sums scaled to unit length; clears the sums. Returns the largest magnitude, 0 if none."""
+def _normalise(found: Int32Array, totals: DoubleArray, values: FloatArray) -> None:
+    """values = the features' sums scaled to unit length; clears the sums."""
     square = 0.0
     for i in range(len(found)):
         square += totals[found[i]] * totals[found[i]]
-    length, top = np.sqrt(square), np.float32(0.0)
+    length = np.sqrt(square)
     for i in range(len(found)):
-        value = np.float32(totals[found[i]] / length) if length > 0.0 else np.float32(0.0)
+        values[i] = np.float32(totals[found[i]] / length) if length > 0.0 else np.float32(0.0)
         totals[found[i]] = 0.0
-        values[i] = value
-        top = max(top, abs(value))
-    return top
 
 
 @kernel
-def _bar(found: Int32Array, values: FloatArray, best_values: FloatArray, best_features: IntArray) -> None:
-    """Find the largest magnitudes, as many as the heap holds; its root is then the smallest of them."""
+def _largest(
+    found: Int32Array, values: FloatArray, energy: float, best_values: FloatArray, best_features: IntArray
+) -> int:
+    """List the largest magnitudes, best first, until their squares sum to `energy` of all or the list is full.
+
+    Returns their number. On a tie the smaller feature comes first. With an energy of 1 all but zeros are listed.
+    """
     best_values[:] = -1.0
     best_features[:] = 2**31
+    square = 0.0
     for i in range(len(found)):
         value = abs(values[i])
+        square += float64(value) * float64(value)
         if value > best_values[0]:  # on a tie the smaller feature, which came first, stays
             sift_down(best_values, best_features, len(best_values), value, int64(found[i]))
+    sort_heap(best_values, best_features)
+    enough, reached = energy * square, 0.0
+    for i in range(len(best_values)):
+        if best_values[i] == np.float32(0.0) or (energy < 1.0 and reached >= enough):
+            return i
+        reached += float64(best_values[i]) * float64(best_values[i])
+    return len(best_values)
 
 
 @kernel
 def _keep(
     found: Int32Array,
     values: FloatArray,
-    least: np.float32,
-    heap_values: FloatArray,
-    heap_features: IntArray,
+    last_value: np.float32,
+    last_feature: int,
     place: int,
     out_features: Int32Array,
     out_values: FloatArray,
 ) -> int:
-    """Write the entries of at least `least` that are among the largest from `place` on; returns the place after."""
-    limited = len(found) > len(heap_values)
-    if limited:
-        _bar(found, values, heap_values, heap_features)
+    """Write the entries up to the last of the largest ones, by feature, from `place` on; returns the place after."""
     for i in range(len(found)):
         value = abs(values[i])
-        kept = value >= least and value > np.float32(0.0)
-        if limited and (value < heap_values[0] or (value == heap_values[0] and found[i] > heap_features[0])):
-            kept = False
-        if kept:
+        if value > last_value or (value == last_value and found[i] <= last_feature):
             out_features[place] = found[i]
             out_values[place] = values[i]
             place += 1
@@ -150,7 +154,7 @@ def fill_profiles(
     label_starts: IntArray,
     label_rows: Int32Array,
     label_weights: FloatArray,
-    share: np.float32,
+    energy: float,
     sums: Any,
     starts: IntArray,
     out_features: Int32Array,
@@ -167,7 +171,11 @@ def fill_profiles(
         _add_rows(indptr, indices, values, label_rows[which], label_weights[which], sums)
         count = _list_features(sums.words, sums.blocks, sums.found)
         found, scaled = sums.found[:count], sums.values[:count]
-        top = _normalise(found, sums.sums, scaled)
-        starts[label + 1] = _keep(
-            found, scaled, top * share, sums.best_values, sums.best_features, starts[label], out_features, out_values
-        )
+        _normalise(found, sums.sums, scaled)
+        size, place = min(count, len(sums.best_values)), starts[label]
+        best_values, best_features = sums.best_values[:size], sums.best_features[:size]
+        n_kept = _largest(found, scaled, energy, best_values, best_features)
+        if n_kept > 0:
+            last_value, last_feature = best_values[n_kept - 1], best_features[n_kept - 1]
+            place = _keep(found, scaled, last_value, last_feature, place, out_features, out_values)
+        starts[label + 1] = place
