@@ -26,8 +26,8 @@ def joined_arrays(
     """
     if bits not in CODE_TYPES:
         raise InputError(f"bits must be 8 or 32, got {bits!r}")
-    parts = _in_order(parts, n_features, n_buckets)
-    coded = [_coded(part, bits) for part in parts]
+    parts = parts_in_order(parts, n_features, n_buckets)
+    coded = [quantised(part, bits) for part in parts]
     codes, scales = [codes for codes, _ in coded], np.concatenate([scales for _, scales in coded])
     counts = _counted(parts, codes, n_features)  # (2, d), one row a type of gap
     if gap_type is None:
@@ -41,25 +41,27 @@ def joined_arrays(
         lists = (part.first, part.starts, part.features, part_codes)
         fill_entries(*lists, int(np.iinfo(gap_type).max), last, places, gaps, entries)
     biases = np.concatenate([part.biases for part in parts]).astype(np.float32, copy=False)
-    starts = starts.astype(_start_type(len(gaps)), copy=False)
+    starts = starts.astype(start_type(len(gaps)), copy=False)
     return {"starts": starts, "gaps": gaps, "codes": entries, "scales": scales, "biases": biases}
 
 
-def _in_order(parts: Sequence[BucketWeights], n_features: int, n_buckets: int) -> list[BucketWeights]:
-    """Return the parts by bucket; raise InputError unless they cover every bucket once."""
+def parts_in_order(
+    parts: Sequence[BucketWeights], n_features: int, n_buckets: int, noun: str = "bucket"
+) -> list[BucketWeights]:
+    """Return the parts by bucket, or whatever `noun` says; raise InputError unless they cover each exactly once."""
     ordered, covered = sorted((part for part in parts if len(part.biases)), key=lambda part: part.first), 0
     for part in ordered:
         if part.first != covered:
             problem = "is in no part" if part.first > covered else "is in two parts"
-            raise InputError(f"bucket {min(part.first, covered):,} {problem}; join needs every bucket exactly once")
+            raise InputError(f"{noun} {min(part.first, covered):,} {problem}; join needs every {noun} exactly once")
         part.check(n_features)
         covered = part.stop
     if covered != n_buckets:
-        raise InputError(f"the parts have {covered:,} buckets, the model has {n_buckets:,}")
+        raise InputError(f"the parts have {covered:,} {noun}s, the model has {n_buckets:,}")
     return ordered
 
 
-def _coded(part: BucketWeights, bits: int) -> tuple[AnyArray, FloatArray]:
+def quantised(part: BucketWeights, bits: int) -> tuple[AnyArray, FloatArray]:
     """The codes (m,) and scales (b,) of a part."""
     if bits == 32:
         return part.values.astype(np.float32, copy=False), np.ones(len(part.biases), np.float32)
@@ -83,6 +85,6 @@ def _model_bytes(n_entries: int, gap_type: type[Any], code_type: type[Any]) -> i
     return int(n_entries) * (np.dtype(gap_type).itemsize + np.dtype(code_type).itemsize)
 
 
-def _start_type(n_entries: int) -> type[Any]:
+def start_type(n_entries: int) -> type[Any]:
     """The smallest type of starts that can count the entries."""
     return START_TYPES[0] if n_entries < 2**32 else START_TYPES[1]

@@ -24,21 +24,31 @@ LARGEST_CODE = 1e30  # a larger weight is damage; sums of such weights could bec
 
 def checked_lists(arrays: Mapping[str, AnyArray]) -> WeightLists:
     """Return the five arrays of a linear model, contiguous; raise InputError if anything is wrong with them."""
-    lists = WeightLists(*(_typed(name, arrays.get(name), types) for name, types in TYPES.items()))
-    starts, gaps, codes, scales, biases = lists
-    if not len(starts) or not len(scales):
-        raise InputError("the linear model has no starts or no scales")
-    if len(codes) != len(gaps):
-        raise InputError(f"the linear model has {len(gaps):,} gaps, but {len(codes):,} codes")
-    if len(scales) != len(biases):
-        raise InputError(f"the linear model has {len(scales):,} scales, but {len(biases):,} biases")
-    _check_numbers("scales", scales, 0.0, np.inf)
-    _check_numbers("biases", biases, -np.inf, np.inf)
-    if codes.dtype == np.float32:
-        _check_numbers("codes", codes, -LARGEST_CODE, LARGEST_CODE)
+    lists = checked_types(arrays, "linear model")
+    starts, gaps, _, scales, _ = lists
     feature = damaged_feature(starts, gaps, len(scales))
     if feature >= 0:
         raise InputError(f"the weights of feature {feature:,} of the linear model are damaged")
+    return lists
+
+
+def checked_types(arrays: Mapping[str, AnyArray], model: str) -> WeightLists:
+    """Return the five arrays of a `model`; raise InputError if types, lengths or numbers are wrong.
+
+    Lists may still lead beyond their arrays: `damaged_feature` tells.
+    """
+    lists = WeightLists(*(typed(name, arrays.get(name), types, model) for name, types in TYPES.items()))
+    starts, gaps, codes, scales, biases = lists
+    if not len(starts) or not len(scales):
+        raise InputError(f"the {model} has no starts or no scales")
+    if len(codes) != len(gaps):
+        raise InputError(f"the {model} has {len(gaps):,} gaps, but {len(codes):,} codes")
+    if len(scales) != len(biases):
+        raise InputError(f"the {model} has {len(scales):,} scales, but {len(biases):,} biases")
+    _check_numbers("scales", scales, 0.0, np.inf, model)
+    _check_numbers("biases", biases, -np.inf, np.inf, model)
+    if codes.dtype == np.float32:
+        _check_numbers("codes", codes, -LARGEST_CODE, LARGEST_CODE, model)
     return lists
 
 
@@ -49,19 +59,19 @@ def read_only(array: AnyArray) -> AnyArray:
     return view
 
 
-def _typed(name: str, array: AnyArray | None, types: tuple[type[Any], ...]) -> AnyArray:
+def typed(name: str, array: AnyArray | None, types: tuple[type[Any], ...], model: str) -> AnyArray:
     """Return the array, read-only, if it is one-dimensional and has one of the types."""
     if array is None:
-        raise InputError(f"the linear model lacks the array {name!r}")
+        raise InputError(f"the {model} lacks the array {name!r}")
     if array.ndim != 1 or array.dtype not in types:
         allowed = " or ".join(np.dtype(each).name for each in types)
-        raise InputError(f"{name!r} of the linear model must be 1-D {allowed}, got {array.ndim}-D {array.dtype}")
+        raise InputError(f"{name!r} of the {model} must be 1-D {allowed}, got {array.ndim}-D {array.dtype}")
     return read_only(np.ascontiguousarray(array))
 
 
-def _check_numbers(name: str, array: AnyArray, least: float, greatest: float) -> None:
+def _check_numbers(name: str, array: AnyArray, least: float, greatest: float, model: str) -> None:
     """Raise InputError unless all numbers are finite and in the range. Comparisons with NaN are false."""
     if len(array):
         low, high = float(array.min()), float(array.max())
         if not (least <= low and high <= greatest and np.isfinite(low) and np.isfinite(high)):
-            raise InputError(f"{name!r} of the linear model has numbers from {low:g} to {high:g}: they are damaged")
+            raise InputError(f"{name!r} of the {model} has numbers from {low:g} to {high:g}: they are damaged")
