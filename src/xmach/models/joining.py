@@ -36,9 +36,9 @@ def joined_arrays(
     """
     if bits not in CODE_TYPES:
         raise InputError(f"bits must be 8 or 32, got {bits!r}")
-    parts = _in_order(parts, n_features, n_buckets, unit)
-    coded = [_coded(part, bits) for part in parts]
-    codes, scales = [codes for codes, _ in coded], np.concatenate([scales for _, scales in coded])
+    parts = parts_in_order(parts, n_features, n_buckets, unit)
+    quantised = [coded(part, bits) for part in parts]
+    codes, scales = [codes for codes, _ in quantised], np.concatenate([scales for _, scales in quantised])
     if most_bytes is not None:
         codes = _within(parts, codes, n_features, most_bytes, unit)
     counts = _counted(parts, codes, n_features, unit)  # (2, d), one row a type of gap
@@ -52,12 +52,14 @@ def joined_arrays(
         lists = (part.first, part.starts, part.features, part_codes)
         fill_entries(*lists, int(np.iinfo(gap_type).max), last, places, gaps, entries)
     biases = np.concatenate([part.biases for part in parts]).astype(np.float32, copy=False)
-    starts = starts.astype(_start_type(len(gaps)), copy=False)
+    starts = starts.astype(start_type(len(gaps)), copy=False)
     return {"starts": starts, "gaps": gaps, "codes": entries, "scales": scales, "biases": biases}
 
 
-def _in_order(parts: Sequence[BucketWeights], n_features: int, n_buckets: int, unit: str) -> list[BucketWeights]:
-    """Return the parts by bucket; raise InputError unless they cover every bucket once."""
+def parts_in_order(
+    parts: Sequence[BucketWeights], n_features: int, n_buckets: int, unit: str = "bucket"
+) -> list[BucketWeights]:
+    """Return the parts by bucket, or whatever `unit` says; raise InputError unless they cover each exactly once."""
     ordered, covered = sorted((part for part in parts if len(part.biases)), key=lambda part: part.first), 0
     for part in ordered:
         if part.first != covered:
@@ -70,7 +72,7 @@ def _in_order(parts: Sequence[BucketWeights], n_features: int, n_buckets: int, u
     return ordered
 
 
-def _coded(part: BucketWeights, bits: int) -> tuple[AnyArray, FloatArray]:
+def coded(part: BucketWeights, bits: int) -> tuple[AnyArray, FloatArray]:
     """The codes (m,) and scales (b,) of a part."""
     if bits == 32:
         return part.values.astype(np.float32, copy=False), np.ones(len(part.biases), np.float32)
@@ -117,6 +119,6 @@ def _sizes(counts: AnyArray, bits: int) -> list[int]:
     return [int(row.sum()) * (np.dtype(gap).itemsize + code_bytes) for row, gap in zip(counts, GAP_TYPES, strict=True)]
 
 
-def _start_type(n_entries: int) -> type[Any]:
+def start_type(n_entries: int) -> type[Any]:
     """The smallest type of starts that can count the entries."""
     return START_TYPES[0] if n_entries < 2**32 else START_TYPES[1]

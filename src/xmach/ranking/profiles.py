@@ -122,7 +122,7 @@ class Profiles:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, AnyArray]) -> Profiles:
         """Rebuild the profiles from `arrays`, without a copy. Raises InputError if they are damaged."""
-        return cls(checked_lists(arrays, "the profile index", biased=False))
+        return cls(checked_lists(arrays, "profile index", biased=False))
 
     @cached_property
     def _search(self) -> ProfileSearch:

@@ -1,0 +1,137 @@
+"""The linear ranker: one sparse classifier per label, stored as one list per label, for scoring shortlists.
+
+Label l has the entries starts[l]..starts[l+1]. An entry's feature is the sum of its label's gaps up to it, minus 1, and
+its weight is codes * scales[l]. If the next feature is further away than the largest gap (255 or 65,535), fillers lead
+to it: entries with code 0 and the largest gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from xmach._kernels.rank.descent import CsrRows
+from xmach._kernels.rank.label_lists import candidate_margins
+from xmach._kernels.train.weight_lists import WeightLists, damaged_feature
+from xmach.errors import InputError
+from xmach.models.bucket_weights import BucketWeights
+from xmach.models.linear_arrays import LARGEST_CODE, checked_types, read_only, typed
+from xmach.planning import usable_cores
+from xmach.ranking.label_joining import joined_lists
+from xmach.types import AnyArray, FloatArray, IntArray, SparseRows, row_batches
+
+_MOST_FEATURES = 2**31 - 1  # columns are int32
+
+
+@dataclass(frozen=True, repr=False)
+class LabelWeights:
+    """Trained classifiers of all labels; make them with `join` or `from_arrays`, which check the arrays."""
+
+    n_features: int  # d
+    starts: AnyArray  # (K + 1,) uint32; int64 from 2^32 entries on
+    gaps: AnyArray  # (m,) uint8 or uint16
+    codes: AnyArray  # (m,) int8, or float32 weights
+    scales: FloatArray  # (K,)
+    biases: FloatArray  # (K,)
+
+    def __repr__(self) -> str:
+        shape = f"{self.n_labels:,} labels x {self.n_features:,} features, {self.n_weights:,} weights"
+        return f"<LabelWeights {shape} of {8 * self.codes.itemsize} bits>"
+
+    @classmethod
+    def join(
+        cls,
+        parts: Sequence[BucketWeights],
+        n_features: int,
+        n_labels: int,
+        *,
+        bits: int = 8,
+        most_bytes: int | None = None,
+    ) -> LabelWeights:
+        """Return the ranker of parts that together have every label exactly once, in any order.
+
+        Each label is quantised by itself, so that the ranker does not depend on how labels were split into parts. With
+        bits=32, weights stay float32. `most_bytes` limits the bytes of all arrays: weights below a threshold that is
+        the same for all labels are dropped until the rest fits; at least 99.5 % of the limit are used unless many
+        weights are equal. Raises InputError if a label is missing or given twice, and NotEnoughMemory if not even the
+        biases fit.
+        """
+        return cls.from_arrays(joined_lists(parts, n_features, n_labels, bits, most_bytes))
+
+    @property
+    def n_labels(self) -> int:
+        """K."""
+        return len(self.biases)
+
+    @property
+    def n_weights(self) -> int:
+        """The number of weights that are not 0; fillers do not count."""
+        return int(np.count_nonzero(self.codes))
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def margins(self, rows: SparseRows, indptr: IntArray, ids: IntArray, threads: int | None = None) -> FloatArray:
+        """Return (len(ids),) margins: of the candidates ids[indptr[i]:indptr[i + 1]] for row i.
+
+        A row gets the same bits in every batch. Rows are divided among `threads`, by default one for each usable core.
+        """
+        if rows.n_columns != self.n_features:
+            raise InputError(f"the ranker was trained on {self.n_features} features, the rows have {rows.n_columns}")
+        indptr, ids = _checked_pairs(indptr, ids, rows.n_rows, self.n_labels)
+        out = np.empty(len(ids), np.float32)
+        matrix = CsrRows(read_only(rows.indptr), read_only(rows.indices), read_only(rows.values))
+
+        def score(bounds: tuple[int, int]) -> None:
+            start, stop = bounds
+            part = CsrRows(matrix.indptr[start : stop + 1], matrix.indices, matrix.values)
+            candidate_margins(part, self._lists, self.n_features, indptr[start : stop + 1], ids, out)
+
+        workers = min(rows.n_rows, usable_cores() if threads is None else threads)
+        if workers <= 1:
+            score((0, rows.n_rows))
+        else:  # the kernels release the GIL
+            with ThreadPoolExecutor(workers) as pool:
+                list(pool.map(score, row_batches(rows.n_rows, -(-rows.n_rows // workers))))
+        return out
+
+    @property
+    def _lists(self) -> WeightLists:
+        return WeightLists(*map(read_only, (self.starts, self.gaps, self.codes, self.scales, self.biases)))
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """Return the six arrays by name."""
+        return {"n_features": np.array([self.n_features], np.int64), **self._lists._asdict()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, AnyArray]) -> LabelWeights:
+        """Rebuild the ranker from `arrays`, without a copy. Raises InputError if they are damaged."""
+        size = typed("n_features", arrays.get("n_features"), (np.int64,), "ranker")
+        if len(size) != 1 or not 1 <= size[0] <= _MOST_FEATURES:
+            raise InputError(f"'n_features' of the ranker must be one number from 1 to {_MOST_FEATURES}")
+        n_features, lists = int(size[0]), checked_types(arrays, "ranker")
+        if len(lists.starts) != len(lists.scales) + 1:
+            raise InputError(f"the ranker has {len(lists.scales):,} labels, but {len(lists.starts):,} starts")
+        if max(float(lists.scales.max()), float(np.abs(lists.biases).max())) > LARGEST_CODE:
+            raise InputError(f"a scale or bias of the ranker is beyond {LARGEST_CODE:g}: it is damaged")
+        label = damaged_feature(lists.starts, lists.gaps, n_features)
+        if label >= 0:
+            raise InputError(f"the weights of label {label:,} of the ranker are damaged")
+        return cls(n_features, *lists)
+
+
+def _checked_pairs(indptr: IntArray, ids: IntArray, n_rows: int, n_labels: int) -> tuple[IntArray, IntArray]:
+    """Return candidates as the kernel takes them; raise InputError unless they are labels of the rows."""
+    indptr, ids = (np.ascontiguousarray(each, np.int64) for each in (indptr, ids))
+    if indptr.ndim != 1 or ids.ndim != 1 or len(indptr) != n_rows + 1:
+        raise InputError(f"candidates of {n_rows} rows need {n_rows + 1} offsets, got shape {indptr.shape}")
+    if indptr[0] != 0 or indptr[-1] != len(ids) or (indptr[1:] < indptr[:-1]).any():
+        raise InputError(f"the offsets of the candidates do not rise from 0 to {len(ids)}")
+    if len(ids) and not 0 <= ids.min() <= ids.max() < n_labels:
+        raise InputError(f"candidates must be ids from 0 to {n_labels - 1}, got {ids.min()} to {ids.max()}")
+    return read_only(indptr), read_only(ids)
