@@ -237,7 +237,7 @@ def test_other_refusals() -> None:
         Decoder(HASHES, "max")
     with pytest.raises(ParameterError, match="estimator must be one of mean, min, median, log, got 'max'"):
         Decoder(HASHES).top_k(random_sketch(1), estimator="max")
-    with pytest.raises(ParameterError, match="search must be one of auto, exact, pruned, got 'guess'"):
+    with pytest.raises(ParameterError, match="search must be one of auto, exact, pruned, beam, got 'guess'"):
         Decoder(HASHES, search="guess")
     with pytest.raises(ParameterError, match="index must be one of auto, stored, computed, got 'none'"):
         Decoder(HASHES, index="none")

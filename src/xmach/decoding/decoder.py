@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from xmach.buckets import (
     stored,
     table_index,
 )
+from xmach.decoding.beam import BeamSearch
 from xmach.decoding.candidates import (
     CandidateMask,
     Candidates,
@@ -42,17 +44,26 @@ from xmach.parameters import whole
 from xmach.planning import available_bytes, inverted_index_bytes, signature_bytes, usable_cores
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK, check_k, row_batches
 
-SEARCHES = ("exact", "pruned")
+SEARCHES = ("exact", "pruned", "beam")
 INDEXES = ("stored", "computed")
 _MANY = 8  # from one of so many labels on, masking the others beats a table of the candidates
 _MANY_ROWS = 16  # posting lists of some labels are made in the time of six scans, but not every search is pruned
+Answer: TypeAlias = tuple[FloatArray, IntArray, Statistics]  # scores and ids (n, k), and how they were found
+
+
+def check_search(search: str) -> None:
+    """Raise `ParameterError` if a search is not known."""
+    if search not in ("auto", *SEARCHES):
+        raise ParameterError(f"search must be one of auto, {', '.join(SEARCHES)}, got {search!r}")
 
 
 class Decoder:
     """Finds the k best of K labels from bucket probabilities; ties go to the smaller id.
 
     `search`: `exact` scores every label; `pruned` finds the same answer, bit for bit, from few; `auto` prunes where
-    labels are many. `min` and `median` are always scanned.
+    labels are many. `min` and `median` are never pruned. `beam` is approximate: it looks only at labels in the best
+    buckets of each repetition, so its work is bounded; the labels that it finds have their exact scores. A row in
+    which it finds fewer than k labels is answered by `exact`, and so are all rows if that is less work.
     `index`: `stored` keeps tables of signatures and posting lists (about 6 bytes a label and repetition), `computed`
     asks the hash and keeps nothing; `auto` stores small tables where memory allows. An `Index` is taken as it is.
     `seen` (K,) tells which labels had a training row; the others rank behind all of those unless asked for: their
@@ -68,8 +79,7 @@ class Decoder:
         seen: BoolArray | None = None,
     ) -> None:
         rule_of(estimator)
-        if search not in ("auto", *SEARCHES):
-            raise ParameterError(f"search must be one of auto, {', '.join(SEARCHES)}, got {search!r}")
+        check_search(search)
         if not isinstance(index, Index) and index not in ("auto", *INDEXES):
             raise ParameterError(f"index must be one of auto, {', '.join(INDEXES)}, got {index!r}")
         self.estimator, self.search = estimator, search
@@ -97,7 +107,7 @@ class Decoder:
             index = "stored" if size <= min(STORED_TABLE_BYTES, available_bytes() // 4) else "computed"
         if index == "computed":
             return computed(hashes)
-        if self.search != "pruned" and hashes.n_labels <= SCANNED_LABELS:  # never asked for a list
+        if self.search in ("auto", "exact") and hashes.n_labels <= SCANNED_LABELS:  # never asked for a list
             return computed(hashes)._replace(signatures=hashes.signatures())
         tables = new_tables(hashes)
         fill_tables(hashes, tables, usable_cores())
@@ -118,17 +128,32 @@ class Decoder:
         """Whether tables are `stored` or everything is `computed`."""
         return "stored" if len(self._index.signatures) else "computed"
 
-    @cached_property
-    def _pruned(self) -> PrunedSearch:
+    def _index_with_lists(self) -> Index:
         if len(self._index.signatures) and not self._index.labels.shape[1]:
             self._index = table_index(self._index.signatures, usable_cores())
-        return PrunedSearch(self._index)
+        return self._index
 
-    def _prunes(self, k: int) -> bool:
-        """Whether the pruned search is asked for, or `auto` expects it to be faster."""
-        if self.search == "auto":
-            return self.n_labels > SCANNED_LABELS and k <= self.n_labels // 64
-        return self.search == "pruned"
+    @cached_property
+    def _pruned(self) -> PrunedSearch:
+        return PrunedSearch(self._index_with_lists())
+
+    @cached_property
+    def _beam(self) -> BeamSearch:
+        return BeamSearch(self._index_with_lists())
+
+    def _search(self, search: str | None, rule: Rule, seen: Seen, k: int) -> Callable[[FloatArray], Answer]:
+        """The search of a call, as a function of cells."""
+        search = search or self.search
+        if search == "auto":  # it expects the pruned search to be faster
+            search = "pruned" if self.n_labels > SCANNED_LABELS and k <= self.n_labels // 64 else "exact"
+        if search == "beam":
+            beam = self._beam
+            return lambda cells: beam(cells, seen, rule.merge, k)
+        if search == "pruned" and rule.merge == MEAN:
+            pruned = self._pruned
+            return lambda cells: pruned(cells, seen, k)
+        index, of_scan = self._index, Statistics.of_scan
+        return lambda cells: (*scan(cells, index, seen, rule.merge, k), of_scan(len(cells), index.n_labels))
 
     def top_k(
         self,
@@ -140,6 +165,7 @@ class Decoder:
         include_unseen: bool = False,
         threads: int | None = None,
         candidates: Candidates | None = None,
+        search: str | None = None,
     ) -> TopK:
         """The k best labels of each row; with k beyond K, all labels.
 
@@ -147,9 +173,11 @@ class Decoder:
         `candidates`: only these label ids, an array for all rows or a list of arrays, one a row; just as if the others
         were left out of the full ranking, at a cost that goes by the candidates. Order and repeats do not matter. At
         most as many answers as candidates; where a row has fewer than another, ids are -1 and scores -inf.
+        `search`: another one than the decoder's own. If each row has its own candidates, all of them are scored.
         Memory beyond the arguments is O(n k) and, for `log`, a copy of the sketch; never n x K.
         """
         options: dict[str, Any] = {"estimator": estimator, "include_unseen": include_unseen, "threads": threads}
+        options |= {"search": search}
         return self.search_top_k(sketch, k, probabilities=probabilities, candidates=candidates, **options)[0]
 
     def search_top_k(
@@ -162,25 +190,25 @@ class Decoder:
         include_unseen: bool = False,
         threads: int | None = None,
         candidates: Candidates | None = None,
+        search: str | None = None,
     ) -> tuple[TopK, Statistics]:
         """`top_k`, and for each row what the search did: lists read, labels touched and scored, whether it scanned."""
         if threads is not None:
             threads = whole("threads", threads, 1)
+        if search is not None:
+            check_search(search)
         if candidates is not None:
             options: dict[str, Any] = {"estimator": estimator, "probabilities": probabilities}
-            options |= {"include_unseen": include_unseen, "threads": threads}
+            options |= {"include_unseen": include_unseen, "threads": threads, "search": search}
             return self.prepare_candidates(candidates, len(sketch)).search_top_k(sketch, check_k(k), options)
         name = self.estimator if estimator is None else estimator
         rule, k = rule_of(name), min(check_k(k), self.n_labels)
         cells = self._cells(sketch, rule)
         seen = Seen.of(None) if include_unseen else self._seen
-        pruned = self._pruned if rule.merge == MEAN and self._prunes(k) else None
+        answer = self._search(search, rule, seen, k)
 
-        def part(bounds: tuple[int, int]) -> tuple[FloatArray, IntArray, Statistics]:
-            piece = cells[slice(*bounds)]
-            if pruned is not None:
-                return pruned(piece, seen, k)
-            return *scan(piece, self._index, seen, rule.merge, k), Statistics.of_scan(len(piece), self.n_labels)
+        def part(bounds: tuple[int, int]) -> Answer:
+            return answer(cells[slice(*bounds)])
 
         workers = 1 if len(cells) < 2 else min(len(cells), usable_cores() if threads is None else threads)
         if workers <= 1:

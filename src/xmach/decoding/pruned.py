@@ -23,7 +23,7 @@ class Statistics(NamedTuple):
     lists: IntArray  # (n,) posting lists read
     touched: IntArray  # (n,) labels met in them, with repeats, or in a scan
     scored: IntArray  # (n,) labels scored in full
-    scanned: BoolArray  # (n,) rows that could not be pruned: after what was read in vain, all labels were scored
+    scanned: BoolArray  # (n,) rows in which all labels were scored, after what was read in vain
 
     @classmethod
     def joined(cls, parts: Sequence[Statistics]) -> Statistics:

@@ -55,13 +55,16 @@ def signature(index: Any, label: int, out: IntArray) -> None:
 
 @kernel
 def members(index: Any, r: int, bucket: int, out: Int32Array) -> int:
-    """Write the labels of a bucket by the hash, in no particular order; returns their number."""
+    """Write the labels of a bucket by the hash, in no particular order; returns their number.
+
+    A bucket has at most p / B + 1 labels. If `out` has less room, only part of them are written.
+    """
     p = np.uint64(index.prime)
     start = (np.uint64(bucket) + p - np.uint64(index.b[r])) % p
     x = np.int64((np.uint64(index.inverse[r]) * start) % p)
     step = np.int64((np.uint64(index.inverse[r]) * np.uint64(index.n_buckets)) % p)
     count = 0
-    for _ in range((index.prime - bucket + index.n_buckets - 1) // index.n_buckets):
+    for _ in range(min(len(out), (index.prime - bucket + index.n_buckets - 1) // index.n_buckets)):
         out[count] = x  # overwritten by the next unless it is a label
         count += x < index.n_labels
         x += step
