@@ -23,12 +23,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from xmach import MACHClassifier, load
-from xmach.data import Dataset
+from xmach.data import Dataset, add_label_texts, read_label_texts
 from xmach.data.merging import merge_rows
 from xmach.data.read.reading import read_dataset
 from xmach.data.write.predictions import open_answers
 from xmach.errors import ModelIncomplete, ModelMissing
 from xmach.executors import Board
+from xmach.features import HashedText
 from xmach.files import is_temporary, scratch_folder
 from xmach.store import ModelStore, build_index, open_index
 from xmach.types import TopK
@@ -149,6 +150,22 @@ def _read_damaged_cache(folder: Path) -> str:
     return Dataset.open(cached).fingerprint if (cached / "meta.json").exists() else "damaged"
 
 
+def _titles(folder: Path) -> None:
+    (folder / "titles.csv").write_text("label,text\nb,red shoe\na,iron pan\nc,\n")
+    read_label_texts(folder / "titles.csv", HashedText(64), cache=folder / "cache")
+
+
+def _order_texts(folder: Path) -> None:
+    texts = read_label_texts(folder / "titles.csv", HashedText(64), cache=folder / "cache")
+    rows = Dataset(texts.features, texts.labels, ("c", "b", "a"))
+    add_label_texts(rows, texts, folder / "cache")
+
+
+def _read_ordered_texts(folder: Path) -> str:
+    found = [path for path in folder.glob("cache/label-texts-*") if not is_temporary(path)]
+    return ", ".join(Dataset.open(path).fingerprint for path in found) or "nothing"
+
+
 def _index(folder: Path) -> None:
     build_index(folder / "model", ModelStore(folder / "model").plan().hashes)
 
@@ -205,6 +222,7 @@ WRITES = {
     "training in parts": Write(_new_linear_model, _train_parts, _read_model),
     "cache": Write(_rows, lambda folder: read_dataset(folder / "rows.txt", cache=folder / "cache"), _read_cache),
     "damaged cache": Write(_a_damaged_cache, _merge, _read_damaged_cache),
+    "label texts": Write(_titles, _order_texts, _read_ordered_texts),
     "index": Write(_a_model, _index, _read_index),
     "index again": Write(_an_index, _index, _read_index),
     "predictions": Write(

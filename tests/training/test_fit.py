@@ -21,15 +21,26 @@ from sklearn.linear_model import LogisticRegression
 from tests.conftest import made_up
 
 from xmach import load
-from xmach.data import Dataset
+from xmach.data import Dataset, LabelTexts
 from xmach.errors import InputError, Interrupted, NotStorable, ParameterError, PlanMismatch
 from xmach.executors import LocalExecutor, PoolExecutor
+from xmach.features import fit_scaler
+from xmach.planning import Plan
 from xmach.training import MachConfig, StageProgress, fit
 from xmach.training import run as run_module
+from xmach.training.job import plan_training
+from xmach.types import SparseRows
 
 DATA, VALIDATION = made_up(3000, 200, 60), made_up(60, 200, 60, seed=3)
 CONFIG = MachConfig(n_buckets=20, n_repetitions=3, hidden=(100,), epochs=12, dropout=0.1, seed=1)
 SHORT = replace(CONFIG, epochs=1)
+
+
+def texts_of(ids: list[int], n_features: int = 200) -> LabelTexts:
+    """Texts of one word each."""
+    n = len(ids)
+    columns, counts = np.array(ids, np.int32) % n_features, np.ones(n, np.float32)
+    return LabelTexts(np.array(ids), SparseRows(np.arange(n + 1), columns, counts, n_features))
 
 
 @pytest.fixture(autouse=True)
@@ -152,6 +163,28 @@ def test_another_configuration_or_other_rows_are_refused(tmp_path: Path) -> None
         fit(made_up(3000, 200, 60, seed=9), SHORT, model)
 
 
+def test_other_texts_of_labels_are_refused(tmp_path: Path) -> None:
+    model, texts = tmp_path / "model", texts_of([3, 5])
+    fit(DATA, SHORT, model, only=[0], label_text=texts)
+    fit(DATA, SHORT, model, only=[1], label_text=texts_of([3, 5]))
+    with pytest.raises(PlanMismatch, match=r"another plan \(label_text: no texts here, [0-9a-f]{64} there\)"):
+        fit(DATA, SHORT, model)
+    with pytest.raises(PlanMismatch, match=f"label_text: .* here, {texts.fingerprint} there"):
+        fit(DATA, SHORT, model, label_text=texts_of([3, 6]))
+    fit(DATA, SHORT, tmp_path / "plain", only=[0])
+    with pytest.raises(PlanMismatch, match=r"label_text: .* here, no texts there"):
+        fit(DATA, SHORT, tmp_path / "plain", label_text=texts)
+
+
+def test_a_job_has_the_texts_of_labels() -> None:
+    texts, scaler = texts_of([3, 5]), fit_scaler(DATA.features)
+    job = plan_training(DATA, SHORT, scaler, label_text=texts)
+    assert job.label_text is texts
+    assert Plan.from_dict(job.plan.to_dict()).label_text == texts.fingerprint
+    assert plan_training(DATA, SHORT, scaler, label_text=texts, fingerprints=False).plan.label_text == ""
+    assert "label_text" not in plan_training(DATA, SHORT, scaler).plan.to_dict()
+
+
 def test_a_budget_that_cannot_be_kept_is_refused_before_a_folder_is_made(tmp_path: Path) -> None:
     for budget in (2**20, 330 * 2**20):
         with pytest.raises(ParameterError, match="memory"):
@@ -172,6 +205,12 @@ def test_a_budget_that_cannot_be_kept_is_refused_before_a_folder_is_made(tmp_pat
         ({"workers": "2"}, "workers must be a whole number"),
         ({"memory": "1GB"}, "memory must be a whole number"),
         ({"validation": 3}, "validation must be a Dataset, got int"),
+        ({"label_text": {"a": "b"}}, "label_text must be a LabelTexts, got dict; see add_label_texts"),
+        (
+            {"label_text": texts_of([0], 7)},
+            "label_text has rows of 7 features, but the data have 200; use the vectoriz",
+        ),
+        ({"label_text": texts_of([3, 60])}, "a text of label 60, but the data have 60 labels; use the dataset that"),
         ({"executor": None}, "executor must be one of auto, local, pool, or an executor; got None"),
         ({"executor": PoolExecutor(64), "memory": 400 * 2**20}, "but the executor runs 64"),
         ({"executor": "cloud"}, "executor must be one of auto, local, pool, got 'cloud'"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from xmach.cli import columns as table
-from xmach.cli import texts
+from xmach.cli import label_texts, texts
 from xmach.cli.arguments import (
     CacheOption,
     DataFile,
@@ -56,6 +56,8 @@ def train(
     features: table.FeaturesOption = None,
     vocabulary: texts.VocabularyOption = None,
     values: texts.ValuesOption = None,
+    label_text: label_texts.LabelTextOption = None,
+    label_text_columns: label_texts.LabelTextColumnsOption = None,
     validation: table.ValidationOption = None,
     only: Annotated[str | None, typer.Option(help="Train these repetitions only, such as 0-7.")] = None,
     executor: Annotated[Literal["auto", "local", "pool"], typer.Option(help="In this process, or in a pool.")] = "auto",
@@ -82,11 +84,14 @@ def train(
     budget = None if memory is None else parse_bytes(memory, "--memory")
     check_budget(budget, config, source="numbers" if text is None else "text", name="--memory")
     texts.check_text_options(text, vocabulary, values)
+    label_texts.check_options(text, label_text, label_text_columns)
     named = table.columns(text, labels, label_separator, weight, numbers, header)
     request = ReadRequest(format, on_error, cache, named, header, label_file, merge)
     vectorizer = texts.text_features(features, vocabulary, values) if named.text else None
     schema = training_schema(file, request, features, label_names, vectorizer)
-    data, held_out = read(file, request, schema), None
+    data, texts_of_labels, held_out = read(file, request, schema), None, None
+    if label_text is not None:
+        data, texts_of_labels = label_texts.read(label_text, label_text_columns, data, schema.text, request)
     if validation is not None:
         request = replace(request, label_file=validation_label_file)
         held_out = read(validation, request, ExpectedSchema.of_data(data, schema.text))
@@ -104,6 +109,7 @@ def train(
             text=schema.text,
             workers=workers or None,
             memory=budget,
+            label_text=texts_of_labels,
         )
     facts = _facts(model, fitted) | {"seconds": round(time.monotonic() - begun, 1)}
     say(f"{model}: {_state(facts)}, {facts['seconds']} s")

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,12 @@ import numpy as np
 from xmach.data import dataset_folder
 from xmach.data.labels.counts import LabelCounts
 from xmach.data.labels.mapped_names import MappedNames, names_digest, write_names
-from xmach.data.npy import let_go, map_array
+from xmach.data.npy import add_arrays, let_go, map_array
 from xmach.data.options import Columns
 from xmach.data.read.lines import file_errors
 from xmach.errors import DataFileError, InputError
 from xmach.files import atomic_folder
 from xmach.types import AnyArray, FloatArray, IntArray, Rows, SparseRows, shortened, slice_rows, take_rows
-
-_HASH_BLOCK = 1 << 20  # array elements hashed at a time, so that a memory-mapped array is never copied whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +37,7 @@ class Dataset:
     stored_fingerprint: str | None = field(default=None, repr=False)
     columns: Columns | None = None  # of the table it was read from
     row_numbers: IntArray | None = None  # (n,) the row in the file of each row, from 0; None: 0..n-1
+    added_labels: tuple[str, ...] = field(default=(), repr=False)  # the last of `label_names`: not in the folder
 
     def __repr__(self) -> str:
         form = "sparse" if isinstance(self.features, SparseRows) else "dense"
@@ -100,16 +99,11 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the contents, the same in memory and saved."""
-        if self.stored_fingerprint is not None:
+        if self.stored_fingerprint is not None and not self.added_labels:
             return self.stored_fingerprint
         facts = {"shape": [self.n_rows, self.n_features, self.n_labels], "names": names_digest(self.label_names)}
         digest = hashlib.sha256(json.dumps(facts).encode())
-        for name, array in self.arrays().items():
-            digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-            flat = array.reshape(-1)
-            for start in range(0, len(flat), _HASH_BLOCK):
-                digest.update(np.ascontiguousarray(flat[start : start + _HASH_BLOCK]).data)
-                let_go(array)
+        add_arrays(digest, self.arrays())
         return digest.hexdigest()
 
     def arrays(self) -> dict[str, AnyArray]:
@@ -143,6 +137,21 @@ class Dataset:
         numbers = None if self.row_numbers is None else self.row_numbers[rows]
         features, labels = take_rows(self.features, rows), self.labels.take(rows)
         return Dataset(features, labels, self.label_names, weights, row_numbers=numbers)
+
+    def with_more_labels(self, names: Sequence[str]) -> Dataset:
+        """Return the same rows with more labels, which no row has; the arrays and mapped names are shared."""
+        if not names:
+            return self
+        if self.label_names is None:
+            raise InputError(f"the labels are numbered 0 to {self.n_labels - 1}, so they cannot be joined by names")
+        known = self.label_names
+        return replace(
+            self,
+            labels=replace(self.labels, n_columns=self.n_labels + len(names)),
+            label_names=known.with_more(names) if isinstance(known, MappedNames) else (*known, *names),
+            stored_fingerprint=None if self.folder is None else self.stored_fingerprint,
+            added_labels=() if self.folder is None else (*self.added_labels, *names),
+        )
 
     def let_go(self) -> None:
         """Release the pages of mapped arrays, so that a pass over a large file does not keep all of it resident."""
@@ -211,12 +220,12 @@ class Dataset:
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         if self.folder is not None:
-            return _opened_once, (self.folder, self.stored_fingerprint)
+            return _opened_once, (self.folder, self.stored_fingerprint, self.added_labels)
         parts = (self.features, self.labels, self.label_names, self.weights, None, dict(self.skipped))
         return Dataset, (*parts, self.stored_fingerprint, self.columns, self.row_numbers)
 
 
 @lru_cache(maxsize=4)
-def _opened_once(folder: Path, fingerprint: str | None) -> Dataset:
+def _opened_once(folder: Path, fingerprint: str | None, added_labels: tuple[str, ...]) -> Dataset:
     """A saved dataset, opened once in a process: the specs of many parts name the same folder."""
-    return Dataset.open(folder)
+    return Dataset.open(folder).with_more_labels(added_labels) if added_labels else Dataset.open(folder)

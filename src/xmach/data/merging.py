@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -17,9 +16,9 @@ from xmach._kernels.parse.row_keys import row_keys
 from xmach.data.arrays import as_sparse_rows
 from xmach.data.dataset import Dataset
 from xmach.data.dataset_cache import built, describe
-from xmach.data.npy import NpyAppender
+from xmach.data.npy import NpyAppender, SparseAppender
 from xmach.data.read.rows import row_offsets
-from xmach.types import AnyArray, DoubleArray, IntArray, Rows, SparseRows, row_batches, slice_rows
+from xmach.types import DoubleArray, IntArray, Rows, SparseRows, row_batches, slice_rows
 
 MERGE_VERSION = 1  # part of the cache key: raise it when the same rows would merge differently
 _ROWS = 1 << 16  # rows read, and merged rows written, at a time
@@ -100,7 +99,7 @@ def _write_features(folder: Path, features: Rows, groups: Groups) -> None:
             for start, stop in row_batches(len(first), _ROWS):
                 dense.append(features[first[start:stop]])
         return
-    with _Sparse(folder, "features") as out:
+    with SparseAppender(folder, "features") as out:
         for start, stop in row_batches(len(first), _ROWS):
             part = features.take(first[start:stop])
             out.append(np.diff(part.indptr), part.indices, part.values)
@@ -108,7 +107,7 @@ def _write_features(folder: Path, features: Rows, groups: Groups) -> None:
 
 def _write_labels(folder: Path, labels: SparseRows, groups: Groups, weights: DoubleArray) -> None:
     """Write the labels of each group, each once, with the weighted sum of its values."""
-    with _Sparse(folder, "labels") as out:
+    with SparseAppender(folder, "labels") as out:
         for rows, lengths in groups.batches():
             part = labels.take(rows)
             per_row = np.diff(part.indptr)
@@ -120,29 +119,3 @@ def _write_labels(folder: Path, labels: SparseRows, groups: Groups, weights: Dou
             kept = distinct[values > 0]  # labels of value 0, or of rows of weight 0 only, are dropped
             counts = np.bincount(kept // labels.n_columns, minlength=len(lengths))
             out.append(counts, kept % labels.n_columns, values[values > 0])
-
-
-class _Sparse:
-    """Writes the three arrays of sparse rows, some rows at a time."""
-
-    def __init__(self, folder: Path, part: str) -> None:
-        self._files, self._done = ExitStack(), 0
-        types = {"indptr": np.int64, "indices": np.int32, "values": np.float32}
-        self._out = {
-            name: self._files.enter_context(NpyAppender(folder / f"{part}-{name}.npy", dtype))
-            for name, dtype in types.items()
-        }
-        self._out["indptr"].append(np.zeros(1, np.int64))
-
-    def append(self, lengths: IntArray, indices: AnyArray, values: AnyArray) -> None:
-        """Add rows."""
-        self._out["indptr"].append(self._done + np.cumsum(lengths))
-        self._out["indices"].append(indices)
-        self._out["values"].append(values)
-        self._done += len(indices)
-
-    def __enter__(self) -> _Sparse:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._files.__exit__(*error)  # type: ignore[arg-type]

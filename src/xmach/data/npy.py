@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from xmach.types import AnyArray
+from xmach.types import AnyArray, IntArray
+
+_HASH_BLOCK = 1 << 20  # array elements hashed at a time, so that a memory-mapped array is never copied whole
+
+
+class Digest(Protocol):
+    """A hash that grows, as those of hashlib."""
+
+    def update(self, data: bytes | memoryview, /) -> None:
+        """Add bytes."""
 
 
 class NpyAppender:
@@ -50,6 +62,32 @@ class NpyAppender:
         return self._file.tell()
 
 
+class SparseAppender:
+    """Writes the three arrays of sparse rows, some rows at a time."""
+
+    def __init__(self, folder: Path, part: str) -> None:
+        self._files, self._done = ExitStack(), 0
+        types = {"indptr": np.int64, "indices": np.int32, "values": np.float32}
+        self._out = {
+            name: self._files.enter_context(NpyAppender(folder / f"{part}-{name}.npy", dtype))
+            for name, dtype in types.items()
+        }
+        self._out["indptr"].append(np.zeros(1, np.int64))
+
+    def append(self, lengths: IntArray, indices: AnyArray, values: AnyArray) -> None:
+        """Add rows."""
+        self._out["indptr"].append(self._done + np.cumsum(lengths))
+        self._out["indices"].append(indices)
+        self._out["values"].append(values)
+        self._done += len(indices)
+
+    def __enter__(self) -> SparseAppender:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._files.__exit__(*error)  # type: ignore[arg-type]
+
+
 def save_array(path: Path, array: AnyArray) -> None:
     """Write an array of any shape."""
     with path.open("wb") as file:
@@ -72,3 +110,13 @@ def let_go(array: AnyArray) -> None:
         base = base.base
     if isinstance(base, mmap.mmap) and not array.flags.writeable:  # pages that were written to would be lost
         base.madvise(mmap.MADV_DONTNEED)
+
+
+def add_arrays(digest: Digest, arrays: Mapping[str, AnyArray]) -> None:
+    """Add named arrays to a hash; pages of mapped arrays are released again."""
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        flat = array.reshape(-1)
+        for start in range(0, len(flat), _HASH_BLOCK):
+            digest.update(np.ascontiguousarray(flat[start : start + _HASH_BLOCK]).data)
+            let_go(array)

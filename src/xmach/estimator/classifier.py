@@ -29,6 +29,7 @@ from xmach.estimator.inputs import (
     with_columns,
     workers_of,
 )
+from xmach.estimator.label_texts import join_label_text
 from xmach.metrics import precision_at_k
 from xmach.predictor import Predictor, text_rows
 from xmach.store import ModelStore, load, replacing
@@ -119,15 +120,31 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     # --- training
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MACHClassifier:
-        """Train on rows X and their labels y: a class vector, a 0/1 matrix (sparse or dense), or lists of labels."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, label_text: Any = None) -> MACHClassifier:
+        """Train on rows X and their labels y: a class vector, a 0/1 matrix (sparse or dense), or lists of labels.
+
+        If X are texts, `label_text` gives labels a text of their own, such as the title of a product: a mapping from
+        label to text, a Series with the labels as its index, or a list of pairs. Labels that are not in y join
+        `classes_`, which stays sorted. If y is a matrix, labels are its columns (their numbers or names), and no others
+        can join.
+        """
         config, workers = config_of(self.get_params(deep=False)), workers_of(self.n_jobs)
         text = ready_text(self.features, X, sample_weight, self.validation, config.seed)
         rows = self._rows(X, text, first=True)
-        targets = encode_targets(y)
+        targets, texts = encode_targets(y), None
+        if label_text is not None:
+            targets, texts = join_label_text(targets, label_text, text)
         data, validation = self._split(dataset_of(rows, targets, sample_weight), targets, text, config.seed)
         data = with_columns(data, None if text is not None else getattr(self, "feature_names_in_", None))
-        fitted = fit(data, config, validation=validation, text=text, multilabel=targets.multilabel, workers=workers)
+        fitted = fit(
+            data,
+            config,
+            validation=validation,
+            text=text,
+            multilabel=targets.multilabel,
+            workers=workers,
+            label_text=texts,
+        )
         assert fitted.predictor is not None
         self.history_ = [history for _, history in sorted(fitted.history.items())]
         self.classes_ = targets.classes

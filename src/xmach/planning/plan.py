@@ -29,6 +29,7 @@ class Plan:
     learner: str = NETWORK  # or the kind of a wrapped classifier
     bucketing: str = RANDOM  # or `mixed`, `clustered`: some repetitions' buckets are tables
     linear: LinearSettings | None = None  # of the learner "linear", which has no use for `settings`
+    label_text: str = ""  # fingerprint of the texts of labels
 
     def __repr__(self) -> str:
         sizes = f"{self.hashes.n_labels:,} labels, {self.hashes.n_repetitions} repetitions"
@@ -38,23 +39,28 @@ class Plan:
         """The plan as plain values; of tables their digests."""
         # left out where it says nothing: such plans are those of versions that knew no other buckets
         bucketing = {} if self.bucketing == RANDOM else {"bucketing": self.bucketing}
-        return bucketing | {
-            "n_labels": self.hashes.n_labels,
-            "n_buckets": self.hashes.n_buckets,
-            "n_repetitions": self.hashes.n_repetitions,
-            "n_features": self.n_features,
-            "multilabel": self.multilabel,
-            "mean_labels": self.mean_labels,
-            "learner": self.learner,
-            **({"network": self.settings.to_dict()} if self.linear is None else {"linear": self.linear.to_dict()}),
-            "scaling": self.scaling,
-            "features": self.features,
-            "columns": self.columns,
-            "seed": self.seed,
-            "data": self.data,
-            "validation": self.validation,
-            "hashes": self.hashes.to_dict(),
-        }
+        label_text = {"label_text": self.label_text} if self.label_text else {}
+        return (
+            bucketing
+            | label_text
+            | {
+                "n_labels": self.hashes.n_labels,
+                "n_buckets": self.hashes.n_buckets,
+                "n_repetitions": self.hashes.n_repetitions,
+                "n_features": self.n_features,
+                "multilabel": self.multilabel,
+                "mean_labels": self.mean_labels,
+                "learner": self.learner,
+                **({"network": self.settings.to_dict()} if self.linear is None else {"linear": self.linear.to_dict()}),
+                "scaling": self.scaling,
+                "features": self.features,
+                "columns": self.columns,
+                "seed": self.seed,
+                "data": self.data,
+                "validation": self.validation,
+                "hashes": self.hashes.to_dict(),
+            }
+        )
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Plan:
@@ -74,6 +80,7 @@ class Plan:
             learner=str(values["learner"]),
             bucketing=str(values.get("bucketing", RANDOM)),
             linear=LinearSettings.from_dict(values["linear"]) if "linear" in values else None,
+            label_text=str(values.get("label_text", "")),
         )
 
     def with_tables(self, tables: Mapping[int, AnyArray], digests: Mapping[int, str]) -> Plan:
@@ -107,4 +114,10 @@ def _told(mine: dict[str, Any], theirs: dict[str, Any], of: str = "") -> list[st
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     """One level of names; the drawn hashes are left out, as they follow from the rest."""
     flat = {name: value for name, value in values.items() if name not in ("network", "linear", "hashes")}
-    return {"bucketing": RANDOM, **flat, **values.get("network", {}), **values.get("linear", {})}
+    return {
+        "bucketing": RANDOM,
+        "label_text": "no texts",
+        **flat,
+        **values.get("network", {}),
+        **values.get("linear", {}),
+    }

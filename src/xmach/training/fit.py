@@ -16,7 +16,7 @@ import numpy as np
 
 from xmach.buckets import clustered_repetitions
 from xmach.config import AUTO, EXECUTORS, RANDOM, MachConfig
-from xmach.data import Dataset
+from xmach.data import Dataset, LabelTexts
 from xmach.data.labels.mapped_names import MappedNames
 from xmach.data.npy import save_array
 from xmach.errors import Interrupted, NotStorable, ParameterError
@@ -72,6 +72,7 @@ def fit(
     multilabel: bool | None = None,
     workers: int | None = None,
     memory: int | None = None,
+    label_text: LabelTexts | None = None,
 ) -> Fitted:
     """Train a model: scale the rows, plan, train the repetitions, settle the estimator, finish.
 
@@ -89,8 +90,9 @@ def fit(
     multilabel : whether rows may have several labels; None: if some row does not have exactly one
     workers : repetitions trained at a time; None: one per core
     memory : a budget in bytes, which may reduce the workers
+    label_text : texts of labels as rows of the vectorizer that made `data`; `data` must have all of these labels
     """
-    _check_arguments(data, config, validation, executor)
+    _check_arguments(data, config, validation, executor, label_text)
     memory = None if memory is None else whole("memory", memory, 1)
     store = None if folder is None else ModelStore(Path(folder))
     begun = None if store is None else store.begun_plan()
@@ -115,6 +117,7 @@ def fit(
         fingerprints=store is not None,
         begun=begun,
         on_progress=count_labels,
+        label_text=label_text,
     )
     if store is not None and not is_built_in(job.plan):
         raise NotStorable(
@@ -139,13 +142,16 @@ def fit(
     return _finish(store, job, config, len(missing))
 
 
-def _check_arguments(data: Any, config: Any, validation: Any, executor: Any) -> None:
+def _check_arguments(data: Any, config: Any, validation: Any, executor: Any, label_text: Any) -> None:
     given = [("data", data, Dataset), ("config", config, MachConfig)]
     given += [] if validation is None else [("validation", validation, Dataset)]
+    given += [] if label_text is None else [("label_text", label_text, LabelTexts)]
+    hints = {Dataset: "; Dataset.from_arrays(X, y) makes one of arrays", LabelTexts: "; see add_label_texts"}
     for name, value, kind in given:
         if not isinstance(value, kind):
-            hint = "; Dataset.from_arrays(X, y) makes one of arrays" if kind is Dataset else ""
-            raise ParameterError(f"{name} must be a {kind.__name__}, got {type(value).__name__}{hint}")
+            raise ParameterError(f"{name} must be a {kind.__name__}, got {type(value).__name__}{hints.get(kind, '')}")
+    if label_text is not None:
+        label_text.check_fits(data)
     if not isinstance(executor, str) and not hasattr(executor, "run"):
         raise ParameterError(f"executor must be one of {', '.join(EXECUTORS)}, or an executor; got {executor!r}")
 

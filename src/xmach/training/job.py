@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from xmach.buckets import Buckets, UniversalHashes, clustered_repetitions
 from xmach.config import AUTO, BOTH, LEARNERS, LINEAR, LOGISTIC, NETWORK, SOFTMAX, STORE_BITS, MachConfig
-from xmach.data import Dataset
+from xmach.data import Dataset, LabelTexts
 from xmach.data.read.rows import row_offsets, row_order
 from xmach.errors import InputError
 from xmach.features import Scaler
@@ -41,6 +41,7 @@ class Job:
     validation: Dataset | None
     scaler: Scaler
     expected_weights: int | None = None  # of a repetition with hashed linear buckets, by some that were trained
+    label_text: LabelTexts | None = None  # unscaled, as the rows of `data`
 
 
 def plan_training(
@@ -54,12 +55,14 @@ def plan_training(
     fingerprints: bool = True,
     begun: Plan | None = None,
     on_progress: OnProgress | None = None,
+    label_text: LabelTexts | None = None,
 ) -> Job:
     """Plan the training of `config` on `data`; tables of clustered buckets are made here.
 
     `text`: the vectorizer that made the rows. `multilabel=None`: multilabel unless every row has exactly one label.
     `fingerprints=False`: nothing will be resumed, so the rows are not hashed. `begun`: the plan of the run being
     resumed, whose tables are reused if everything else is the same. `on_progress(done, total)` counts tables.
+    `label_text`: texts of labels, made into rows by the same vectorizer.
     """
     _check_rows(data)
     config = decide(config, facts_of(data))
@@ -79,6 +82,7 @@ def plan_training(
         validation=validation.fingerprint if fingerprints and validation is not None else "",
         learner=_kind(config),
         bucketing=config.bucketing,
+        label_text=label_text.fingerprint if fingerprints and label_text is not None else "",
     )
     expected_weights = None
     if config.learner == LINEAR:
@@ -92,7 +96,7 @@ def plan_training(
             check_memory(needed, "clustering similar labels into buckets", "use random buckets", available_bytes())
             buckets = make_buckets(hashes, config.bucketing, data, scaler, config.seed, on_progress)
             plan = replace(plan, hashes=buckets)
-    return Job(plan, _learner(config, plan), data, validation, scaler, expected_weights)
+    return Job(plan, _learner(config, plan), data, validation, scaler, expected_weights, label_text)
 
 
 def facts_of(data: Dataset) -> RowFacts:

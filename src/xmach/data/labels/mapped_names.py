@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, overload
 
@@ -78,6 +79,12 @@ class MappedNames(Sequence[Any]):
         return len(self) == len(other) and all(same)
 
     __hash__ = None  # type: ignore[assignment]  # like a list
+
+    def with_more(self, names: Sequence[Any]) -> MappedNames:
+        """Return these names, still mapped, followed by others, which are held in memory."""
+        joined = copy(self)
+        joined._column = pa.chunked_array([*self._column.chunks, pa.array(names, self._column.type)])
+        return joined
 
     def tolist(self) -> list[Any]:
         """All names in a list."""

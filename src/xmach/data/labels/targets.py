@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -168,3 +169,44 @@ def _ids_among(classes: AnyArray, found: AnyArray) -> IntArray:
     place = {label: i for i, label in enumerate(classes.tolist())}
     unknown = iter(range(len(classes), len(classes) + len(found)))
     return np.array([place[label] if label in place else next(unknown) for label in found.tolist()], np.int64)
+
+
+def with_labels(targets: Targets, labels: Sequence[Any], name: str) -> tuple[Targets, IntArray]:
+    """Return the targets with more labels (each once) among their classes, and the ids of these labels.
+
+    The classes stay sorted, so ids may change. The labels of a matrix are its columns: no other can join. `name` is the
+    argument that the labels are from.
+    """
+    place = {label: i for i, label in enumerate(targets.classes.tolist())}
+    ids = np.array([place.get(label, -1) for label in labels], np.int64)
+    new = [label for label, i in zip(labels, ids.tolist(), strict=True) if i < 0]
+    if not new:
+        return targets, ids
+    if targets.form in ("dense", "sparse"):
+        raise InputError(
+            f"{name} has the label {new[0]!r}, which is not a column of y; labels are its {len(place)} columns: add a "
+            "column of zeros for a label that has no rows"
+        )
+    added = _as_classes(new, targets.classes, name)
+    classes = np.unique(np.concatenate([targets.classes, added]))
+    moved = np.searchsorted(classes, targets.classes)  # ascending, so labels stay sorted within their rows
+    ids[ids >= 0] = moved[ids[ids >= 0]]
+    ids[ids < 0] = np.searchsorted(classes, added)
+    rows = targets.labels
+    labels_of_rows = replace(rows, indices=moved[rows.indices].astype(np.int32), n_columns=len(classes))
+    return targets._replace(labels=labels_of_rows, classes=classes), ids
+
+
+def _as_classes(labels: list[Any], classes: AnyArray, name: str) -> AnyArray:
+    """Return new labels as an array that can be sorted among the classes."""
+    is_text = isinstance(classes[0], str)
+    for label in labels:
+        if isinstance(label, str) is not is_text or not isinstance(label, str | int | float | np.generic):
+            seen = f"{label!r} (a {type(label).__name__})"
+            raise InputError(
+                f"{name} has the label {seen}, but the labels of y are such as {classes[0]!r}; use one type"
+            )
+    array = np.array(labels)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError(f"{name} has NaN or infinity as a label")
+    return array.astype(object) if classes.dtype == object else array
