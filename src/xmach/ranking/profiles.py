@@ -23,7 +23,7 @@ from xmach.ranking.profile_search import ProfileSearch, Similarities
 from xmach.types import AnyArray, BoolArray, IntArray, SparseRows
 
 MOST_ENTRIES = 512
-ENERGY = 0.9
+ENERGY = 0.99
 LEAST_ENERGY = 0.5
 
 
@@ -81,9 +81,9 @@ class Profiles:
     ) -> Profiles:
         """Return the profiles of parts that together have every label exactly once, in any order.
 
-        Every profile is scaled to unit length again, as it is after pruning and rounding. With `most_bytes`, entries
-        that are small beside their profile's largest are dropped, by one level for all labels, until the arrays take at
-        most so many bytes. Raises InputError if they cannot, or if a label is missing or given twice.
+        Every profile is scaled to unit length again, as it is after pruning and rounding. With `most_bytes`,
+        every profile keeps its largest entries up to one share of its squared length, so that the arrays take at most
+        so many bytes. Raises InputError if they cannot, or if a label is missing or given twice.
         """
         if most_bytes is not None:
             start_bytes = 4 if whole("most_bytes", most_bytes, 0) < 2**33 else 8  # an entry takes at least 2 bytes
