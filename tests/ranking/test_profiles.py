@@ -136,9 +136,13 @@ def test_a_byte_budget_keeps_one_share_of_every_profile() -> None:
     for budget in np.linspace(sizes[0], full.n_bytes, 12).astype(int):
         small = Profiles.join([part], 90, 40, int(budget))
         assert small.n_bytes == max(size for size in sizes if size <= budget)
-    for budget in (0, sizes[0] - 1):
-        with pytest.raises(InputError, match=f"the largest weights of every label take {sizes[0] - fixed} bytes, but"):
-            Profiles.join([part], 90, 40, budget)
+    with pytest.raises(InputError, match=f"the largest weights of every label take {sizes[0] - fixed} bytes, but"):
+        Profiles.join([part], 90, 40, sizes[0] - 1)
+    message = "profiles of 40 labels over 90 features take 524 bytes without any entry, but there is room for 523"
+    with pytest.raises(InputError, match=message):
+        Profiles.join([part], 90, 40, 523)
+    with pytest.raises(ParameterError, match="most_bytes must be a whole number of at least 0, got -1"):
+        Profiles.join([part], 90, 40, -1)
 
 
 def values_of(part: BucketWeights) -> list[FloatArray]:

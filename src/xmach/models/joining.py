@@ -97,7 +97,7 @@ def _within(
     level = bisect_right(range(LEVELS + 1), most_bytes, key=size) - 1
     if level < 0:
         raise InputError(
-            f"the largest weights of every {unit} take {size(0):,} bytes, but there is room for {max(most_bytes, 0):,}"
+            f"the largest weights of every {unit} take {size(0):,} bytes, but there is room for {most_bytes:,}"
         )
     return limited(level)
 
