@@ -72,6 +72,12 @@ BENCHMARKS = {
         asked_for=True,
         takes_options=True,
     ),
+    "profiles": Benchmark(
+        "benchmarks.profiles",
+        4,
+        "shortlists by label profiles on three tagging sets: recall, bytes and time by pruning",
+        asked_for=True,
+    ),
     "sizes": Benchmark(
         "benchmarks.tagging.sizes",
         90,

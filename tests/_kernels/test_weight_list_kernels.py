@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reference.weight_lists import damaged_feature_slow, lanes_slow, margins_slow, quantise_slow
+from tests.reference.weight_lists import damaged_feature_slow, lanes_slow, largest_slow, margins_slow, quantise_slow
 
-from xmach._kernels.train.bucket_weights import quantise
+from xmach._kernels.train.bucket_weights import keep_largest, quantise
 from xmach._kernels.train.weight_lists import WeightLists, damaged_feature, dense_margins, sparse_margins
 from xmach.data.arrays import as_sparse_rows
 from xmach.errors import InputError
@@ -120,3 +122,17 @@ def test_quantisation_is_its_twin_and_within_half_a_step(seed: int, n_weights: i
     assert (error <= np.float64(scale) / 2 * (1 + 1e-4)).all()
     if n_weights and size >= 1e-3:
         assert np.abs(codes).max() == 127
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.integers(0, 2**32 - 1), st.lists(st.integers(0, 40), min_size=1, max_size=5), st.sampled_from([0, 0.3, 0.9, 1])
+)
+def test_the_largest_codes_are_their_twin(seed: int, lengths: list[int], share: float) -> None:
+    starts = np.cumsum([0, *lengths])
+    codes = np.random.default_rng(seed).integers(-127, 128, starts[-1]).astype(np.int8)
+    codes[::3] //= 32  # ties and zeros
+    out = np.full_like(codes, 99)
+    keep_largest(starts, codes, float(share), out)
+    for start, stop in pairwise(starts.tolist()):
+        assert out[start:stop].tolist() == largest_slow(codes[start:stop], share).tolist()

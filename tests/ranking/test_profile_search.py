@@ -67,6 +67,33 @@ def test_fillers_and_labels_far_apart() -> None:
     assert found.cosines[2].tolist() == [0.0] * 4
 
 
+def test_sums_that_cancel_and_terms_that_are_minus_zero() -> None:
+    weights = np.zeros((6, 2), np.float32)
+    weights[:, 0], weights[0, 1] = [1, -1, 1, -1, 1, -1], 1.0
+    [part] = parts_of(weights)
+    profiles = Profiles.join([part], 6, 2)
+    rows = as_sparse_rows(np.array([[1] * 6, [1, 1, 1, 1, 1, 0], [-1, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0, 0]], np.float32))
+    indptr, ids = np.arange(0, 9, 2), np.array([0, 1] * 4)
+    for _ in range(2):
+        found = profiles.search(rows, indptr, ids, 2)
+        assert found.ids.tolist() == [[1, -1], [1, 0], [-1, -1], [1, 0]]
+        assert found.own.tolist() == own_slow(cosines_slow(rows, profiles._lists), indptr, ids)
+        assert not np.signbit(found.own[0])
+
+
+def test_fillers_of_a_negative_value() -> None:
+    weights = np.zeros((1, 70_000), np.float32)
+    weights[0, [0, 69_999]] = 1.0, -1.0
+    profiles = Profiles.join(parts_of(weights), 1, 70_000)
+    for value, best in ((-3.0, 69_999), (2.0, 0)):
+        found = profiles.search(
+            as_sparse_rows(np.array([[value]], np.float32)), np.array([0, 1]), np.array([65_534]), 2
+        )
+        assert found.ids.tolist() == [[best, -1]]
+        assert found.own.tolist() == [0.0]
+        assert not np.signbit(found.own[0])
+
+
 def test_a_row_gets_the_same_bits_in_every_batch() -> None:
     draw = np.random.default_rng(5)
     profiles, rows = random_profiles(draw, 60, 400), random_rows(draw, 33, 60)

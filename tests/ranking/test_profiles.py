@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ranking.label_data import random_labels, random_rows
 from tests.reference.profiles import cosines_slow, profile_slow, rows_of_label_slow
+from tests.reference.weight_lists import largest_slow, quantise_slow
 
 from xmach.data.arrays import as_sparse_rows
 from xmach.errors import InputError, ParameterError
 from xmach.models.bucket_weights import BucketWeights
 from xmach.ranking.label_rows import LabelRows, rows_of_labels
 from xmach.ranking.profiles import Profiles, profile_part
-from xmach.types import SparseRows
+from xmach.types import FloatArray, SparseRows
 
 
 def profile_of(part: BucketWeights, label: int) -> dict[int, float]:
@@ -124,21 +125,29 @@ def example(n_labels: int = 40) -> tuple[SparseRows, BucketWeights]:
     return rows, profile_part(rows, rows_of_labels(labels, 0, n_labels), 1000, 1.0)
 
 
-def test_a_byte_budget_raises_one_level_for_all_labels() -> None:
+def test_a_byte_budget_keeps_one_share_of_every_profile() -> None:
     _, part = example()
     full = Profiles.join([part], 90, 40)
     assert Profiles.join([part], 90, 40, full.n_bytes).n_weights == full.n_weights
-    for budget in np.linspace(700, full.n_bytes, 12).astype(int):
+    fixed, sizes = 4 * (91 + 40), []
+    for level in range(257):
+        kept = [largest_slow(quantise_slow(values)[0], level / 256) for values in values_of(part)]
+        sizes.append(fixed + 2 * sum(np.count_nonzero(codes) for codes in kept))
+    for budget in np.linspace(sizes[0], full.n_bytes, 12).astype(int):
         small = Profiles.join([part], 90, 40, int(budget))
-        assert budget >= small.n_bytes
-        kept = small.arrays()["codes"]
-        level = np.abs(kept[kept != 0]).min(initial=127)
-        codes = full.arrays()["codes"]
-        assert small.n_weights == np.count_nonzero(np.abs(codes) >= level)
-        looser = np.count_nonzero(np.abs(codes) >= level - 1)
-        assert 2 * looser + 4 * (91 + 40) > budget or looser == small.n_weights or level == 1
-    with pytest.raises(InputError, match=r"the largest weight of every label takes [0-9]+ bytes, which is more than"):
-        Profiles.join([part], 90, 40, 540)
+        assert small.n_bytes == max(size for size in sizes if size <= budget)
+    with pytest.raises(InputError, match=f"the largest weights of every label take {sizes[0] - fixed} bytes, but"):
+        Profiles.join([part], 90, 40, sizes[0] - 1)
+    message = "profiles of 40 labels over 90 features take 524 bytes without any entry, but there is room for 523"
+    with pytest.raises(InputError, match=message):
+        Profiles.join([part], 90, 40, 523)
+    with pytest.raises(ParameterError, match="most_bytes must be a whole number of at least 0, got -1"):
+        Profiles.join([part], 90, 40, -1)
+
+
+def values_of(part: BucketWeights) -> list[FloatArray]:
+    """The values of each profile."""
+    return np.split(part.values, part.starts[1:-1])
 
 
 def test_stored_profiles_have_unit_length() -> None:

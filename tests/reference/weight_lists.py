@@ -59,6 +59,16 @@ def quantise_slow(weights: FloatArray) -> tuple[AnyArray, np.float32]:
     return np.clip(np.rint(weights / scale), -127, 127).astype(np.int8), np.float32(scale)
 
 
+def largest_slow(codes: AnyArray, share: float) -> AnyArray:
+    """The twin of `keep_largest` for one bucket."""
+    sizes = np.abs(codes.astype(np.int64))
+    for level in sorted(set(sizes.tolist()) - {0}, reverse=True):
+        kept = sizes >= level
+        if (sizes[kept] ** 2).sum() >= share * (sizes**2).sum():
+            return np.where(kept, codes, 0).astype(codes.dtype)
+    return codes
+
+
 def join_slow(part: BucketWeights, n_features: int, largest_gap: int, bits: int) -> tuple[AnyArray, AnyArray, AnyArray]:
     """The twin of `count_entries` and `fill_entries`, of one part with all buckets: starts, gaps and codes."""
     lists: list[list[tuple[int, float]]] = [[] for _ in range(n_features)]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xmach._kernels.train.bucket_weights import LARGEST_CODE, count_entries, fill_entries, quantise
+from xmach._kernels.train.bucket_weights import count_entries, fill_entries, keep_largest, quantise
 from xmach.errors import InputError
 from xmach.models.bucket_weights import BucketWeights
 from xmach.types import AnyArray, FloatArray
 
 GAP_TYPES: tuple[type[Any], ...] = (np.uint8, np.uint16)
 START_TYPES: tuple[type[Any], ...] = (np.uint32, np.int64)
+LEVELS = 256  # shares of a bucket's squared length that a limit of bytes tries
 CODE_TYPES: dict[int, type[Any]] = {8: np.int8, 32: np.float32}  # by bits
 
 
@@ -30,9 +31,9 @@ def joined_arrays(
 ) -> dict[str, AnyArray]:
     """Return starts, gaps, codes, scales and biases of parts that cover all buckets, in any order.
 
-    `gap_type` is whichever makes the smaller model, unless it is given. With `most_bytes`, which needs 8 bits, weights
-    that are small beside their bucket's largest are dropped until gaps and codes take at most so many bytes. Errors
-    call a bucket a `unit`.
+    `gap_type` is whichever makes the smaller model, unless it is given. With `most_bytes`, which needs 8 bits, every
+    bucket keeps its largest weights up to one share of its squared length, so that gaps and codes take at most so many
+    bytes. Errors call a bucket a `unit`.
     """
     if bits not in CODE_TYPES:
         raise InputError(f"bits must be 8 or 32, got {bits!r}")
@@ -84,22 +85,22 @@ def coded(part: BucketWeights, bits: int) -> tuple[AnyArray, FloatArray]:
 def _within(
     parts: Sequence[BucketWeights], codes: list[AnyArray], n_features: int, most_bytes: int, unit: str
 ) -> list[AnyArray]:
-    """Return the codes with those below the smallest level with which the entries fit set to 0.
-
-    The largest weight of every bucket has the code 127 or -127, so that a level means the same share in all buckets.
-    """
+    """Return the codes after dropping the small ones of every bucket, no more of them than it takes to fit."""
 
     def limited(level: int) -> list[AnyArray]:
-        return [np.where(np.abs(some) < level, np.int8(0), some) for some in codes]
+        kept = [np.empty_like(some) for some in codes]
+        for part, some, out in zip(parts, codes, kept, strict=True):
+            keep_largest(part.starts, some, level / LEVELS, out)
+        return kept
 
     def size(level: int) -> int:
         return min(_sizes(_counted(parts, limited(level), n_features, unit), 8))
 
-    # level 1 keeps every weight; sizes fall as levels rise, but for a few fillers
-    level = bisect_left(range(1, LARGEST_CODE + 1), True, key=lambda level: size(level) <= most_bytes) + 1
-    if level > LARGEST_CODE:
-        least = size(LARGEST_CODE)
-        raise InputError(f"the largest weight of every {unit} takes {least:,} bytes, which is more than {most_bytes:,}")
+    level = bisect_right(range(LEVELS + 1), most_bytes, key=size) - 1
+    if level < 0:
+        raise InputError(
+            f"the largest weights of every {unit} take {size(0):,} bytes, but there is room for {most_bytes:,}"
+        )
     return limited(level)
 
 

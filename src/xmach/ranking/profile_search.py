@@ -55,7 +55,9 @@ class ProfileSearch:
                     labels, mask, own, best[start:stop], best_ids[start:stop],
                 )  # fmt: skip
 
-        workers = min(rows.n_rows, usable_cores() if threads is None else whole("threads", threads, 1))
+        threads = None if threads is None else whole("threads", threads, 1)
+        # counting cores takes longer than searching for one row
+        workers = 1 if rows.n_rows < 2 else min(rows.n_rows, usable_cores() if threads is None else threads)
         if workers <= 1:
             part((0, rows.n_rows))
         else:  # the kernel releases the GIL

@@ -23,7 +23,7 @@ from xmach.ranking.profile_search import ProfileSearch, Similarities
 from xmach.types import AnyArray, BoolArray, IntArray, SparseRows
 
 MOST_ENTRIES = 512
-ENERGY = 0.9
+ENERGY = 0.99
 LEAST_ENERGY = 0.5
 
 
@@ -63,6 +63,18 @@ def _most_entries(rows: SparseRows, positives: LabelRows, most: int) -> int:
     return int(np.minimum(values_of_labels, most).sum())
 
 
+def _fixed_bytes(n_features: int, n_labels: int, most_bytes: int) -> int:
+    """The bytes of starts and scales; raise InputError if they are more than the limit of all bytes."""
+    start_bytes = 4 if most_bytes < 2**33 else 8  # an entry takes at least 2 bytes
+    fixed = start_bytes * (n_features + 1) + 4 * n_labels
+    if fixed > most_bytes:
+        raise InputError(
+            f"profiles of {n_labels:,} labels over {n_features:,} features take {fixed:,} bytes without any entry, "
+            f"but there is room for {most_bytes:,}"
+        )
+    return fixed
+
+
 class Profiles:
     """The profiles of K labels; make them with `join` or `from_arrays`, which check the arrays."""
 
@@ -81,13 +93,12 @@ class Profiles:
     ) -> Profiles:
         """Return the profiles of parts that together have every label exactly once, in any order.
 
-        Every profile is scaled to unit length again, as it is after pruning and rounding. With `most_bytes`, entries
-        that are small beside their profile's largest are dropped, by one level for all labels, until the arrays take at
-        most so many bytes. Raises InputError if they cannot, or if a label is missing or given twice.
+        Every profile is scaled to unit length again, as it is after pruning and rounding. With `most_bytes`,
+        every profile keeps its largest entries up to one share of its squared length, so that the arrays take at most
+        so many bytes. Raises InputError if they cannot, or if a label is missing or given twice.
         """
         if most_bytes is not None:
-            start_bytes = 4 if whole("most_bytes", most_bytes, 0) < 2**33 else 8  # an entry takes at least 2 bytes
-            most_bytes -= start_bytes * (n_features + 1) + 4 * n_labels
+            most_bytes = whole("most_bytes", most_bytes, 0) - _fixed_bytes(n_features, n_labels, most_bytes)
         arrays = joined_arrays(parts, n_features, n_labels, 8, most_bytes=most_bytes, unit="label")
         squares = np.zeros(n_labels, np.int64)
         square_lengths(arrays["starts"], arrays["gaps"], arrays["codes"], squares)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xmach._kernels._compile import kernel
+from xmach._kernels._compile import float64, int64, kernel
 from xmach._kernels.llvm import LINE, prefetch
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
@@ -71,6 +71,27 @@ def quantise(starts: IntArray, values: FloatArray, scales: FloatArray, codes: An
         for e in range(starts[bucket], starts[bucket + 1]):
             ratio = values[e] / scale if scale > np.float32(0.0) else np.float32(0.0)
             codes[e] = np.int8(np.rint(min(max(ratio, -largest), largest)))
+
+
+@kernel
+def keep_largest(starts: IntArray, codes: AnyArray, share: float, out: AnyArray) -> None:
+    """Copy the largest codes of each bucket until their squares sum to `share` of all; the other places become 0.
+
+    Codes of one magnitude are kept or dropped together, and those of the largest are always kept.
+    """
+    counts = np.empty(LARGEST_CODE + 1, np.int64)
+    for bucket in range(len(starts) - 1):
+        counts[:] = 0
+        total, reached, level = int64(0), int64(0), LARGEST_CODE + 1
+        for e in range(starts[bucket], starts[bucket + 1]):
+            size = abs(int64(codes[e]))
+            counts[size] += 1
+            total += size * size
+        while level > 1 and (reached == 0 or float64(reached) < share * float64(total)):
+            level -= 1
+            reached += counts[level] * level * level
+        for e in range(starts[bucket], starts[bucket + 1]):
+            out[e] = codes[e] if abs(int64(codes[e])) >= level else 0
 
 
 @kernel
