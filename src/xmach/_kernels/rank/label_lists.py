@@ -14,12 +14,12 @@ from xmach._kernels.rank.descent import CsrRows
 from xmach._kernels.train.weight_lists import WeightLists
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
-_ENTRIES = 64  # of a list at a time: first which of them the row has, without a branch, then their sum
-_AHEAD = 2  # the lists of the candidates so many places ahead are asked for
+_ENTRIES = 64  # of a list at a time
+_AHEAD = 4  # the lists of candidates so many places ahead are asked for, and where the lists twice as far ahead begin
 _LINE = 64  # bytes of a cache line
-_MOST_LINES = 16  # of a list that are asked for; the processor goes on by itself
-_S3, _S5, _ONE = np.uint32(3), np.uint32(5), np.uint32(1)
-_LOW5 = np.uint32(31)
+_ASKED = 512  # entries of a list that are asked for, at most; the processor goes on by itself
+_S5, _LOW5, _ONE = np.uint32(5), np.uint32(31), np.uint32(1)
+_BEFORE_FIRST = np.uint32(0xFFFFFFFF)  # feature -1
 
 
 @inlined
@@ -38,57 +38,46 @@ def _clear(rows: CsrRows, row: int, present: AnyArray) -> None:
         present[np.uint32(rows.indices[j]) >> _S5] = np.uint32(0)
 
 
-@inlined
-def _ask_for(label: int, lists: WeightLists, gaps: AnyArray, codes: AnyArray) -> None:
-    """Prefetch the list of a label; `gaps` and `codes` are those of `lists` as one row each."""
-    start, stop = int64(lists.starts[label]), int64(lists.starts[label + 1])
-    each = _LINE // gaps.itemsize
-    for e in range(start, min(stop, start + _MOST_LINES * each), each):
-        prefetch(gaps, 0, e)
-    each = _LINE // codes.itemsize
-    for e in range(start, min(stop, start + _MOST_LINES * each), each):
-        prefetch(codes, 0, e)
-
-
-@kernel
-def _sum_of(
-    label: int, lists: WeightLists, present: AnyArray, dense: FloatArray, hits: AnyArray, factors: FloatArray
-) -> np.float32:
-    """The sum of value * code over the label's features that the row has, in the order of features."""
-    start, stop = int64(lists.starts[label]), int64(lists.starts[label + 1])
-    place, total = np.uint32(0xFFFFFFFF), np.float32(0.0)  # -1
-    for first in range(start, stop, _ENTRIES):
-        count = min(stop - first, _ENTRIES)
-        gaps, codes = lists.gaps[first : first + count], lists.codes[first : first + count]
-        n_hits = np.uint32(0)
-        for e in range(count):
-            place = np.uint32(place + np.uint32(gaps[e]))
-            hits[n_hits] = place
-            factors[n_hits] = codes[e]
-            n_hits = np.uint32(n_hits + ((present[place >> _S5] >> (place & _LOW5)) & _ONE))
-        for hit in range(n_hits):
-            total += dense[hits[hit]] * factors[hit]
-    return total
-
-
 @kernel
 def candidate_margins(
     rows: CsrRows, lists: WeightLists, n_features: int, pairs: IntArray, ids: IntArray, out: FloatArray
 ) -> None:
     """out[c] is the margin of label ids[c] for row i, for c in pairs[i]..pairs[i + 1]; each row by itself.
 
-    The lists must have passed `damaged_feature`, and no row has a feature beyond `n_features`.
+    The lists must have passed `damaged_feature`, and no row has a feature beyond `n_features`. A label's sum is in the
+    order of its features. Of 64 entries, first the features are added up, then those that the row has are listed without
+    a branch, then these are multiplied: in one loop it took 1.3 to 1.5 times as long. A call per candidate would count
+    references to the arrays, which took a third of the time.
     """
+    starts, gaps, codes = lists.starts, lists.gaps, lists.codes
+    all_starts, all_gaps, all_codes = starts.reshape(1, -1), gaps.reshape(1, -1), codes.reshape(1, -1)
     present, dense = np.zeros((n_features + 31) // 32 + 1, np.uint32), np.empty(n_features, np.float32)
-    hits, factors = np.empty(_ENTRIES + 1, np.uint32), np.empty(_ENTRIES + 1, np.float32)
-    gaps, codes = lists.gaps.reshape(1, -1), lists.codes.reshape(1, -1)
+    places, hits = np.empty(_ENTRIES, np.uint32), np.empty(_ENTRIES + 1, np.uint8)
     for i in range(len(pairs) - 1):
         _mark(rows, i, present, dense)
         for c in range(pairs[i], pairs[i + 1]):
-            if c + _AHEAD < len(ids):
-                _ask_for(ids[c + _AHEAD], lists, gaps, codes)
-            label = ids[c]
-            total = _sum_of(label, lists, present, dense, hits, factors)
+            if c + 2 * _AHEAD < len(ids):
+                prefetch(all_starts, 0, ids[c + 2 * _AHEAD])
+                soon = ids[c + _AHEAD]
+                start, stop = int64(starts[soon]), min(int64(starts[soon + 1]), int64(starts[soon]) + _ASKED)
+                for e in range(start, stop, _LINE // 2):
+                    prefetch(all_gaps, 0, e)
+                for e in range(start, stop, _LINE):
+                    prefetch(all_codes, 0, e)
+            label, feature, total = ids[c], _BEFORE_FIRST, np.float32(0.0)
+            first, stop = int64(starts[label]), int64(starts[label + 1])
+            while first < stop:
+                count, n_hits = min(stop - first, _ENTRIES), np.uint32(0)
+                for e in range(count):
+                    feature = np.uint32(feature + np.uint32(gaps[np.uint64(first + e)]))
+                    places[e] = feature
+                for e in range(count):
+                    hits[n_hits] = e
+                    bit = (present[places[e] >> _S5] >> (places[e] & _LOW5)) & _ONE
+                    n_hits = np.uint32(n_hits + bit)
+                for h in range(n_hits):
+                    total += dense[places[hits[h]]] * np.float32(codes[np.uint64(first + hits[h])])
+                first += _ENTRIES
             out[c] = total * lists.scales[label] + lists.biases[label]
         _clear(rows, i, present)
 
