@@ -45,9 +45,9 @@ def candidate_margins(
     """out[c] is the margin of label ids[c] for row i, for c in pairs[i]..pairs[i + 1]; each row by itself.
 
     The lists must have passed `damaged_feature`, and no row has a feature beyond `n_features`. A label's sum is in the
-    order of its features. Of 64 entries, first the features are added up, then those that the row has are listed without
-    a branch, then these are multiplied: in one loop it took 1.3 to 1.5 times as long. A call per candidate would count
-    references to the arrays, which took a third of the time.
+    order of its features. Of 64 entries, first the features are added up, then those that the row has are listed
+    without a branch, then these are multiplied: in one loop it took 1.3 to 1.5 times as long. A call per candidate
+    would count references to the arrays, which took a third of the time.
     """
     starts, gaps, codes = lists.starts, lists.gaps, lists.codes
     all_starts, all_gaps, all_codes = starts.reshape(1, -1), gaps.reshape(1, -1), codes.reshape(1, -1)
