@@ -10,10 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.linear_models import parts_of, random_weights
 from tests.ranking.label_problems import random_pairs, unit_rows
-from tests.reference.label_lists import candidate_margins_slow, lists_slow
+from tests.reference.label_lists import block_ends_slow, candidate_margins_slow, lists_slow
 
 from xmach._kernels.rank.descent import CsrRows
-from xmach._kernels.rank.label_lists import candidate_margins, count_label_entries, fill_label_entries
+from xmach._kernels.rank.label_lists import (
+    BLOCK,
+    block_ends,
+    candidate_margins,
+    count_label_entries,
+    fill_label_entries,
+)
 from xmach._kernels.train.bucket_weights import quantise
 from xmach._kernels.train.weight_lists import WeightLists
 
@@ -43,9 +49,19 @@ def filled(part: Any, bits: int, gap_type: type[Any], threshold: float) -> Weigh
 @pytest.mark.parametrize("bits", [8, 32])
 @pytest.mark.parametrize("gap_type", [np.uint8, np.uint16])
 @settings(deadline=None, max_examples=25)  # the first call compiles
-@given(shape=SHAPES, density=st.sampled_from([0.0, 0.01, 0.5]), threshold=st.sampled_from([0.0, 0.5]))
+@given(
+    shape=SHAPES,
+    density=st.sampled_from([0.0, 0.01, 0.5]),
+    threshold=st.sampled_from([0.0, 0.5]),
+    row_density=st.sampled_from([0.003, 0.3]),  # of long lists, blocks are left out if the row has few features
+)
 def test_lists_and_margins_are_their_twins(
-    bits: int, gap_type: type[Any], shape: tuple[int, int, int], density: float, threshold: float
+    bits: int,
+    gap_type: type[Any],
+    shape: tuple[int, int, int],
+    density: float,
+    threshold: float,
+    row_density: float,
 ) -> None:
     seed, n_features, n_labels = shape
     [part] = parts_of(random_weights(n_features, n_labels, density, seed))
@@ -53,9 +69,11 @@ def test_lists_and_margins_are_their_twins(
     twin = lists_slow(part, int(np.iinfo(gap_type).max), bits, threshold)
     for array, expected in zip(lists[:3], twin, strict=True):
         np.testing.assert_array_equal(array, expected)
-    rows, (pairs, ids) = unit_rows(6, n_features, 0.3, seed), random_pairs(6, n_labels, seed)
-    out = np.full(len(ids), np.nan, np.float32)
-    candidate_margins(CsrRows(rows.indptr, rows.indices, rows.values), lists, n_features, pairs, ids, out)
+    rows, (pairs, ids) = unit_rows(6, n_features, row_density, seed), random_pairs(6, n_labels, seed)
+    out, ends = np.full(len(ids), np.nan, np.float32), np.zeros(len(lists.gaps) // BLOCK + 1, np.uint32)
+    block_ends(lists.starts, lists.gaps, ends)
+    np.testing.assert_array_equal(ends[: len(lists.gaps) // BLOCK], block_ends_slow(lists, BLOCK))
+    candidate_margins(CsrRows(rows.indptr, rows.indices, rows.values), lists, ends, n_features, pairs, ids, out)
     assert out.tobytes() == candidate_margins_slow(rows, lists, pairs, ids).tobytes()
 
 

@@ -26,6 +26,12 @@ def candidate_margins_slow(rows: SparseRows, lists: WeightLists, pairs: IntArray
     return out
 
 
+def block_ends_slow(lists: WeightLists, block: int) -> list[int]:
+    """The twin of `block_ends`."""
+    features = [feature for entries in entries_slow(lists) for feature, _ in entries]
+    return [int(feature) for feature in features[block - 1 :: block]]
+
+
 def lists_slow(part: BucketWeights, largest_gap: int, bits: int, threshold: float) -> tuple[AnyArray, ...]:
     """The twin of `count_label_entries` and `fill_label_entries`, of one part with all labels: starts, gaps, codes."""
     starts, gaps, codes = [0], [], []

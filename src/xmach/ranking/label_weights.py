@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from xmach._kernels.rank.descent import CsrRows
-from xmach._kernels.rank.label_lists import candidate_margins
+from xmach._kernels.rank.label_lists import BLOCK, block_ends, candidate_margins
 from xmach._kernels.train.weight_lists import WeightLists, damaged_feature
 from xmach.errors import InputError
 from xmach.models.bucket_weights import BucketWeights
@@ -85,14 +86,15 @@ class LabelWeights:
             raise InputError(f"the ranker was trained on {self.n_features} features, the rows have {rows.n_columns}")
         indptr, ids = _checked_pairs(indptr, ids, rows.n_rows, self.n_labels)
         out = np.empty(len(ids), np.float32)
+        lists, ends = self._lists, self._block_ends
         matrix = CsrRows(read_only(rows.indptr), read_only(rows.indices), read_only(rows.values))
 
         def score(bounds: tuple[int, int]) -> None:
             start, stop = bounds
             part = CsrRows(matrix.indptr[start : stop + 1], matrix.indices, matrix.values)
-            candidate_margins(part, self._lists, self.n_features, indptr[start : stop + 1], ids, out)
+            candidate_margins(part, lists, ends, self.n_features, indptr[start : stop + 1], ids, out)
 
-        workers = min(rows.n_rows, usable_cores() if threads is None else threads)
+        workers = 1 if rows.n_rows < 2 else min(rows.n_rows, usable_cores() if threads is None else threads)
         if workers <= 1:
             score((0, rows.n_rows))
         else:  # the kernels release the GIL
@@ -103,6 +105,13 @@ class LabelWeights:
     @property
     def _lists(self) -> WeightLists:
         return WeightLists(*map(read_only, (self.starts, self.gaps, self.codes, self.scales, self.biases)))
+
+    @cached_property
+    def _block_ends(self) -> AnyArray:
+        """The last features of blocks of entries: 4 bytes more for every 32 entries."""
+        ends = np.zeros(len(self.gaps) // BLOCK + 1, np.uint32)
+        block_ends(read_only(self.starts), read_only(self.gaps), ends)
+        return read_only(ends)
 
     def arrays(self) -> dict[str, AnyArray]:
         """Return the six arrays by name."""

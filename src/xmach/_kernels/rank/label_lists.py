@@ -14,12 +14,28 @@ from xmach._kernels.rank.descent import CsrRows
 from xmach._kernels.train.weight_lists import WeightLists
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
-_ENTRIES = 64  # of a list at a time: first which of them the row has, without a branch, then their sum
-_AHEAD = 2  # the lists of the candidates so many places ahead are asked for
+BLOCK = 32  # entries that are read together; a block begins at a multiple of it, or where its list begins
+_SHIFT = 5  # 2^5 = BLOCK
+_LONG = 256  # entries; of longer lists, blocks without a feature of the row are left out
+_AHEAD = 4  # the lists of candidates so many places ahead are asked for, and where the lists twice as far ahead begin
 _LINE = 64  # bytes of a cache line
-_MOST_LINES = 16  # of a list that are asked for; the processor goes on by itself
-_S3, _S5, _ONE = np.uint32(3), np.uint32(5), np.uint32(1)
-_LOW5 = np.uint32(31)
+_ASKED = 512  # entries of a list that are asked for, at most; the processor goes on by itself
+_S5, _LOW5, _ONE = np.uint32(5), np.uint32(31), np.uint32(1)
+_BEFORE_FIRST = np.uint32(0xFFFFFFFF)  # feature -1
+
+
+@kernel
+def block_ends(starts: AnyArray, gaps: AnyArray, out: AnyArray) -> None:
+    """out[b] is the feature of the last entry of the b-th whole block of entries.
+
+    The lists must have passed `damaged_feature`.
+    """
+    for label in range(len(starts) - 1):
+        feature = _BEFORE_FIRST
+        for e in range(int64(starts[label]), int64(starts[label + 1])):
+            feature = np.uint32(feature + np.uint32(gaps[e]))
+            if (e + 1) % BLOCK == 0:
+                out[e >> _SHIFT] = feature
 
 
 @inlined
@@ -38,57 +54,56 @@ def _clear(rows: CsrRows, row: int, present: AnyArray) -> None:
         present[np.uint32(rows.indices[j]) >> _S5] = np.uint32(0)
 
 
-@inlined
-def _ask_for(label: int, lists: WeightLists, gaps: AnyArray, codes: AnyArray) -> None:
-    """Prefetch the list of a label; `gaps` and `codes` are those of `lists` as one row each."""
-    start, stop = int64(lists.starts[label]), int64(lists.starts[label + 1])
-    each = _LINE // gaps.itemsize
-    for e in range(start, min(stop, start + _MOST_LINES * each), each):
-        prefetch(gaps, 0, e)
-    each = _LINE // codes.itemsize
-    for e in range(start, min(stop, start + _MOST_LINES * each), each):
-        prefetch(codes, 0, e)
-
-
-@kernel
-def _sum_of(
-    label: int, lists: WeightLists, present: AnyArray, dense: FloatArray, hits: AnyArray, factors: FloatArray
-) -> np.float32:
-    """The sum of value * code over the label's features that the row has, in the order of features."""
-    start, stop = int64(lists.starts[label]), int64(lists.starts[label + 1])
-    place, total = np.uint32(0xFFFFFFFF), np.float32(0.0)  # -1
-    for first in range(start, stop, _ENTRIES):
-        count = min(stop - first, _ENTRIES)
-        gaps, codes = lists.gaps[first : first + count], lists.codes[first : first + count]
-        n_hits = np.uint32(0)
-        for e in range(count):
-            place = np.uint32(place + np.uint32(gaps[e]))
-            hits[n_hits] = place
-            factors[n_hits] = codes[e]
-            n_hits = np.uint32(n_hits + ((present[place >> _S5] >> (place & _LOW5)) & _ONE))
-        for hit in range(n_hits):
-            total += dense[hits[hit]] * factors[hit]
-    return total
-
-
 @kernel
 def candidate_margins(
-    rows: CsrRows, lists: WeightLists, n_features: int, pairs: IntArray, ids: IntArray, out: FloatArray
+    rows: CsrRows, lists: WeightLists, ends: AnyArray, n_features: int, pairs: IntArray, ids: IntArray, out: FloatArray
 ) -> None:
     """out[c] is the margin of label ids[c] for row i, for c in pairs[i]..pairs[i + 1]; each row by itself.
 
-    The lists must have passed `damaged_feature`, and no row has a feature beyond `n_features`.
+    The lists must have passed `damaged_feature`, `ends` are their `block_ends`, and no row has a feature beyond
+    `n_features`. A label's sum is in the order of its features. In a block, first the features are added up, then those
+    that the row has are listed without a branch, then these are multiplied: in one loop it took 1.3 to 1.5 times as
+    long. A call per candidate would count references to the arrays, which took a third of the time.
     """
+    starts, gaps, codes = lists.starts, lists.gaps, lists.codes
+    all_starts, all_gaps, all_codes = starts.reshape(1, -1), gaps.reshape(1, -1), codes.reshape(1, -1)
     present, dense = np.zeros((n_features + 31) // 32 + 1, np.uint32), np.empty(n_features, np.float32)
-    hits, factors = np.empty(_ENTRIES + 1, np.uint32), np.empty(_ENTRIES + 1, np.float32)
-    gaps, codes = lists.gaps.reshape(1, -1), lists.codes.reshape(1, -1)
+    places, hits = np.empty(BLOCK, np.uint32), np.empty(BLOCK + 1, np.uint8)
     for i in range(len(pairs) - 1):
         _mark(rows, i, present, dense)
         for c in range(pairs[i], pairs[i + 1]):
-            if c + _AHEAD < len(ids):
-                _ask_for(ids[c + _AHEAD], lists, gaps, codes)
-            label = ids[c]
-            total = _sum_of(label, lists, present, dense, hits, factors)
+            if c + 2 * _AHEAD < len(ids):
+                prefetch(all_starts, 0, ids[c + 2 * _AHEAD])
+                soon = ids[c + _AHEAD]
+                e, stop = int64(starts[soon]), min(int64(starts[soon + 1]), int64(starts[soon]) + _ASKED)
+                for line in range(e, stop, _LINE // 2):
+                    prefetch(all_gaps, 0, line)
+                for line in range(e, stop, _LINE):
+                    prefetch(all_codes, 0, line)
+            label, feature, total = ids[c], _BEFORE_FIRST, np.float32(0.0)
+            e, stop = int64(starts[label]), int64(starts[label + 1])
+            is_long, j, last = stop - e > _LONG, rows.indptr[i], rows.indptr[i + 1]
+            while e < stop:
+                following = ((e >> _SHIFT) + 1) << _SHIFT
+                if is_long:
+                    while j < last and rows.indices[j] <= np.int32(feature):
+                        j += 1
+                    if j == last:
+                        break
+                    if following <= stop and np.uint32(rows.indices[j]) > ends[e >> _SHIFT]:
+                        feature, e = ends[e >> _SHIFT], following
+                        continue
+                count, n_hits = min(stop, following) - e, np.uint32(0)
+                for k in range(count):
+                    feature = np.uint32(feature + np.uint32(gaps[np.uint64(e + k)]))
+                    places[k] = feature
+                for k in range(count):
+                    hits[n_hits] = k
+                    bit = (present[places[k] >> _S5] >> (places[k] & _LOW5)) & _ONE
+                    n_hits = np.uint32(n_hits + bit)
+                for h in range(n_hits):
+                    total += dense[places[hits[h]]] * np.float32(codes[np.uint64(e + hits[h])])
+                e = following
             out[c] = total * lists.scales[label] + lists.biases[label]
         _clear(rows, i, present)
 
