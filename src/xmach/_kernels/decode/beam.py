@@ -27,7 +27,7 @@ from xmach._kernels.decode.selection import keep_best, median
 from xmach._kernels.llvm import prefetch
 from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 
-MOST_READ = 1 << 19  # labels read for a row at most
+MOST_READ = 1 << 20  # labels read for a row at most
 _MOST_SUMS = 21  # at most 2^21 sums; more labels than that look for a free one
 MOST_REPETITIONS = 5000
 _FULL = 60_000.0  # about the highest sum; each repetition may add 1 to it by rounding
@@ -38,7 +38,7 @@ _SOME_CELLS = 127  # whose median is an ordinary cell
 
 
 class BeamScratch(NamedTuple):
-    """The working memory of a thread: at most 21 MB, and 12 bytes per bucket, for any number of labels."""
+    """The working memory of a thread: at most 30 MB, and 12 bytes per bucket, for any number of labels."""
 
     places: Int32Array  # (B,)
     keys: Int32Array  # (B,)
