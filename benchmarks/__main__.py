@@ -33,6 +33,7 @@ BENCHMARKS = {
     "decoding": Benchmark(
         "benchmarks.decoding", 13, "pruned search against the scan, 670 thousand and 50 million labels"
     ),
+    "beam": Benchmark("benchmarks.beam", 6, "beam search against the scan: what it finds, in what share of the time"),
     "training": Benchmark("benchmarks.training", 2, "a training step against the same network in PyTorch"),
     "text": Benchmark("benchmarks.text", 1, "text features against HashingVectorizer"),
     "vocabulary": Benchmark(

@@ -14,11 +14,12 @@ from benchmarks.contest import Spread, Times
 from benchmarks.drawings import DRAWINGS, once
 from benchmarks.plots import Line, Panel
 
-# draw by themselves what is not in their results, or several plots; `vectors` has only a table
+# draw by themselves what is not in their results, or several plots; `vectors` and `beam` have only a table
 OWN = {
     "limits",
     "micro",
     "vectors",
+    "beam",
     "decoding",
     "home_depot",
     "shop-20k",

@@ -78,6 +78,6 @@ class BeamSearch:
         try:
             scratch = self._free.pop()
         except IndexError:
-            scratch = make_beam_scratch(index.n_labels, len(index.a), index.n_buckets, self._longest)
+            scratch = make_beam_scratch(index.n_labels, index.n_buckets, self._longest)
         yield scratch
         self._free.append(scratch)  # not after an error: then it is not clean

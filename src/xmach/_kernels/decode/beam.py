@@ -20,28 +20,26 @@ import numpy as np
 from xmach._kernels._compile import float64, int64, kernel
 from xmach._kernels.decode.heap import sift_down, sort_heap
 from xmach._kernels.decode.index import members, signature
-from xmach._kernels.decode.lists import LISTS, SCANNED, SCORED, TOUCHED
-from xmach._kernels.decode.peaks import BLOCK, LOWEST, block_maxima, collect, key_of, level_of_best, value_of
+from xmach._kernels.decode.lists import LISTS, MOST, SCANNED, SCORED, TOUCHED
+from xmach._kernels.decode.peaks import key_of, value_of
 from xmach._kernels.decode.scan import score_labels
+from xmach._kernels.decode.selection import keep_best, median
 from xmach._kernels.llvm import prefetch
 from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 
-MOST_READ = 1 << 19  # labels read for a row at most
+MOST_READ = 1 << 20  # labels read for a row at most
 _MOST_SUMS = 21  # at most 2^21 sums; more labels than that look for a free one
 MOST_REPETITIONS = 5000
 _FULL = 60_000.0  # about the highest sum; each repetition may add 1 to it by rounding
 _ABOVE = 2**31 - 1  # a key above all
-_SOON = 4  # lists are prefetched this many lists ahead
+_SOON, _SOON_LINES = 4, 4  # so many lines of a list are prefetched, so many lists ahead
 _LINES = 16  # signatures are prefetched this many labels ahead
 _SOME_CELLS = 127  # whose median is an ordinary cell
-_SAMPLE = 16  # one of so many sums is looked at first
 
 
 class BeamScratch(NamedTuple):
-    """The working memory of a thread: at most 21 MB, and 12 bytes per bucket, for any number of labels."""
+    """The working memory of a thread: at most 30 MB, and 12 bytes per bucket, for any number of labels."""
 
-    maxima: Int32Array  # (R, blocks)
-    repetitions: Int32Array  # (B,)
     places: Int32Array  # (B,)
     keys: Int32Array  # (B,)
     sums: AnyArray  # 16-bit, all zero between rows
@@ -49,36 +47,24 @@ class BeamScratch(NamedTuple):
     members: Int32Array  # (1, room for the longest list)
     labels: Int32Array  # the places of the labels read, and then the labels
     found: Int32Array  # their sums
-    some: Int32Array  # some of those, or ids
+    some: Int32Array
 
 
-def make_beam_scratch(n_labels: int, n_repetitions: int, n_buckets: int, longest: int) -> BeamScratch:
+def make_beam_scratch(n_labels: int, n_buckets: int, longest: int) -> BeamScratch:
     """Allocate the working memory for queries of one shape."""
     bits = max(1, (n_labels - 1).bit_length())
-    shared = bits > _MOST_SUMS
-    room = min(n_labels, MOST_READ) + 1
+    shared, n_sums = bits > _MOST_SUMS, 1 << min(bits, _MOST_SUMS)
+    room = min(n_sums, MOST_READ) + 1  # a damaged table may have labels beyond the last
     return BeamScratch(
-        maxima=np.empty((n_repetitions, -(-n_buckets // BLOCK)), np.int32),
-        repetitions=np.empty(n_buckets, np.int32),
         places=np.empty(n_buckets, np.int32),
         keys=np.empty(n_buckets, np.int32),
-        sums=np.zeros(1 << min(bits, _MOST_SUMS), np.uint16),
-        owners=np.full(1 << _MOST_SUMS if shared else 0, -1, np.int32),
+        sums=np.zeros(n_sums, np.uint16),
+        owners=np.full(n_sums if shared else 0, -1, np.int32),
         members=np.empty((1, min(longest, MOST_READ)), np.int32),
         labels=np.empty(room, np.int32),
         found=np.empty(room, np.int32),
-        some=np.empty(room, np.int32),
+        some=np.empty(max(room, n_buckets), np.int32),
     )
-
-
-@kernel
-def _median(keys: Int32Array) -> Any:
-    """The median of cells, given as keys; of two in the middle the higher one."""
-    level = level_of_best(keys, (len(keys) + 1) // 2)
-    lowest = np.int32(_ABOVE)
-    for i in range(len(keys)):
-        lowest = min(lowest, keys[i] if keys[i] >= level else lowest)
-    return value_of(int64(lowest))
 
 
 @kernel
@@ -87,33 +73,21 @@ def best_buckets(cells: FloatArray, scratch: Any, values: FloatArray, buckets: I
 
     `ordinary` (R,) gets the median of some cells, or the lowest kept cell if that is lower.
     """
-    bits, maxima, m = cells.view(np.int32), scratch.maxima, buckets.shape[1]
-    places, keys = scratch.places, scratch.keys
-    block_maxima(bits, maxima)
-    step = max(1, cells.shape[1] // _SOME_CELLS)
-    n_some = cells.shape[1] // step
+    n_buckets, m = cells.shape[1], buckets.shape[1]
+    places, keys, some = scratch.places, scratch.keys, scratch.some
+    step = max(1, n_buckets // _SOME_CELLS)
     for r in range(len(cells)):
-        for i in range(n_some):
-            keys[i] = key_of(bits[r, i * step])
-        ordinary[r] = _median(keys[:n_some])
-        level = int64(LOWEST)
-        if maxima.shape[1] >= m:  # m blocks have a cell that reaches it
-            level = level_of_best(maxima[r], m)
-        some = slice(r, r + 1)
-        count = collect(bits[some], maxima[some], level, int64(_ABOVE), scratch.repetitions, places)
-        for i in range(count):
-            keys[i] = key_of(bits[r, places[i]])
-        level = level_of_best(keys[:count], m)
-        equal, kept = m, int64(0)
-        for i in range(count):
-            equal -= keys[i] > level
-        for i in range(count):  # buckets with a cell at the level, as long as there is room for them
-            chosen = keys[i] > level or (keys[i] == level and equal > 0)
-            equal -= chosen and keys[i] == level
-            if chosen:
-                values[r, kept], buckets[r, kept] = cells[r, places[i]], places[i]
-                kept += 1
-        ordinary[r] = min(ordinary[r], values[r].min())
+        bits = cells[r].view(np.int32)
+        for i in range(n_buckets):
+            places[i], keys[i] = i, key_of(bits[i])
+        for i in range(n_buckets // step):
+            some[i] = keys[i * step]
+        lowest = median(some[: n_buckets // step])
+        keep_best(n_buckets, m, places, keys, some)
+        for i in range(m):
+            buckets[r, i], values[r, i] = places[i], cells[r, places[i]]
+            lowest = min(lowest, key_of(bits[places[i]]))
+        ordinary[r] = value_of(int64(lowest))
 
 
 @kernel
@@ -153,7 +127,7 @@ def _add(
         before = sums[place]
         touched[n_touched] = place
         n_touched += before == 0
-        sums[place] = before + amount
+        sums[place] = min(before + amount, MOST)
     return n_touched
 
 
@@ -195,7 +169,9 @@ def _read_lists(
             amount = 1 + int64((float64(values[r, j]) - base) * scale)  # never 0: that is a label not met
             if stored:
                 if j + _SOON < m:
-                    prefetch(table, r, offsets[r, buckets[r, j + _SOON]])
+                    soon = offsets[r, buckets[r, j + _SOON]]
+                    for line in range(_SOON_LINES):
+                        prefetch(table, r, soon + 16 * line)
                 start = offsets[r, bucket]
                 size = min(left, offsets[r, bucket + 1] - start)
                 n_touched = _add(table, r, start, start + size, amount, sums, owners, touched, n_touched)
@@ -222,54 +198,6 @@ def _take_sums(n_touched: int, n_labels: int, mask: BoolArray, scratch: Any) -> 
         sums[place] = 0
         count += 0 <= label < n_labels and (not masked or mask[label])
     return count
-
-
-@kernel
-def _leave_out_most(count: int, wanted: int, labels: Int32Array, found: Int32Array, some: Int32Array) -> int:
-    """Leave out labels below a level that more than `wanted` of them reach; return how many are left.
-
-    The level comes from every 16th: so few can be gone through again and again. If it is too high, all stay.
-    """
-    sampled, enough = count // _SAMPLE, int64(0)
-    rank = wanted // _SAMPLE + 2 * int(np.sqrt(wanted // _SAMPLE)) + 4
-    if rank >= sampled:
-        return count
-    for i in range(sampled):
-        some[i] = found[i * _SAMPLE]
-    level = np.int32(level_of_best(some[:sampled], rank))
-    for i in range(count):
-        enough += found[i] >= level
-    if enough < wanted:
-        return count
-    kept = int64(0)
-    for i in range(count):
-        labels[kept], found[kept] = labels[i], found[i]
-        kept += found[kept] >= level
-    return kept
-
-
-@kernel
-def _choose(count: int, wanted: int, scratch: Any) -> int:
-    """Keep the labels with the highest sums, ties by smallest id; return how many."""
-    if count <= wanted:
-        return count
-    labels, found, some = scratch.labels, scratch.found, scratch.some
-    count = _leave_out_most(count, wanted, labels, found, some)
-    level = level_of_best(found[:count], wanted)
-    above, equal = 0, 0
-    for i in range(count):
-        above += found[i] > level
-        some[equal] = -labels[i]
-        equal += found[i] == level
-    last = int64(_ABOVE)
-    if above + equal > wanted:
-        last = -int64(level_of_best(some[:equal], wanted - above))
-    kept = 0
-    for i in range(count):
-        chosen = found[i] > level or (found[i] == level and labels[i] <= last)
-        labels[kept] = labels[i]
-        kept += chosen
-    return kept
 
 
 @kernel
@@ -321,7 +249,8 @@ def beam_top_k(
             values, buckets, ordinary, index, index.labels, index.offsets, scratch.members,
             scratch.sums, scratch.owners, scratch.labels, statistics[i],
         )  # fmt: skip
-        count = _choose(_take_sums(n_touched, index.n_labels, mask, scratch), c, scratch)
+        count = _take_sums(n_touched, index.n_labels, mask, scratch)
+        count = keep_best(count, c, scratch.labels, scratch.found, scratch.some)
         _gather(index, signatures, scratch.labels, count, row, room)
         score_labels(cells[i : i + 1], room[:count], rule, scored[:, :count])
         for j in range(count):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xmach._kernels._compile import int64, kernel
+from xmach._kernels._compile import kernel
 from xmach.types import Int32Array
 
 BLOCK = 32  # cells that share one maximum
@@ -44,20 +44,13 @@ def key_of_value(value: np.float32) -> Any:
 def block_maxima(bits: Int32Array, maxima: Int32Array) -> None:
     """The highest key of every block of cells: bits (R, B), maxima (R, ceil(B / BLOCK))."""
     n_repetitions, n_buckets = bits.shape
-    whole = n_buckets // BLOCK
     for r in range(n_repetitions):
         row = bits[r]
-        for block in range(whole):
-            cells = row[block * BLOCK : (block + 1) * BLOCK]
+        for block in range(maxima.shape[1]):
             highest = np.int32(LOWEST)
-            for j in range(BLOCK):  # a fixed number: no loop is left, and no cell is compared alone
-                highest = max(highest, key_of(cells[j]))
-            maxima[r, block] = highest
-        if whole < maxima.shape[1]:
-            highest = np.int32(LOWEST)
-            for j in range(whole * BLOCK, n_buckets):
+            for j in range(block * BLOCK, min(n_buckets, (block + 1) * BLOCK)):
                 highest = max(highest, key_of(row[j]))
-            maxima[r, whole] = highest
+            maxima[r, block] = highest
 
 
 @kernel
@@ -93,24 +86,6 @@ def level_of(bits: Int32Array, maxima: Int32Array, count: int) -> int:
             continue
         low = middle
         if 8 * reached <= 9 * count:
-            break
-    return low
-
-
-@kernel
-def level_of_best(values: Int32Array, count: int) -> int:
-    """A level that exactly `count` of the values reach, or the `count`-th highest value if others tie with it."""
-    low, high = int64(values.min()), int64(values.max())
-    while low < high:
-        middle = (low + high + 1) // 2
-        floor, reached = np.int32(middle), np.int32(0)
-        for i in range(len(values)):
-            reached = np.int32(reached + np.int32(values[i] >= floor))
-        if reached < count:
-            high = middle - 1
-            continue
-        low = middle
-        if reached == count:
             break
     return low
 
