@@ -12,6 +12,10 @@ from benchmarks import limits
 from benchmarks.__main__ import BENCHMARKS, listing, main
 from benchmarks.contest import Spread, Times, alternate, figures
 from benchmarks.plots import Line, Panel, bars, lines
+from benchmarks.profiles import judge
+
+from xmach.data.arrays import as_sparse_rows
+from xmach.ranking.profile_search import Similarities
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
@@ -50,6 +54,17 @@ def test_seconds_become_speeds() -> None:
 @pytest.mark.parametrize(("number", "shown"), [(0.01234, "0.0123"), (1.5, "1.5"), (99.96, "100"), (12_345.6, "12,346")])
 def test_figures_have_no_exponent(number: float, shown: str) -> None:
     assert figures(number) == shown
+
+
+# --- profiles
+
+
+def test_shortlists_are_judged_by_recall_and_precision() -> None:
+    labels = as_sparse_rows(np.array([[1, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]], np.float32))
+    ids = np.array([[3, 2, -1], [0, 1, 2], [1, -1, -1]])
+    recalls, precision = judge(Similarities(np.zeros(0, np.float32), ids, np.zeros((3, 3), np.float32)), labels)
+    assert recalls == [75.0] * 3
+    assert precision == 50.0
 
 
 # --- limits
