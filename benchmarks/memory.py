@@ -191,7 +191,7 @@ def _training(case: Case, place: Path) -> tuple[list[str], dict[str, str]]:
     if shape.weights is None:
         command += ["--hidden", hidden, "--epochs", "1", "--batch-size", str(case.batch_size)]
     else:
-        command += ["--learner", "linear"]
+        command += ["--learner", "linear", "--ranker", "none"]
         command += ["--linear-loss", "softmax", "--passes", "1"] if shape.joint else ["--linear-loss", "squared_hinge"]
         command += [] if case.cost is None else ["--cost", str(case.cost), "--passes", "2"]
     if data.n_validation:

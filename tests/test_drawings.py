@@ -14,12 +14,13 @@ from benchmarks.contest import Spread, Times
 from benchmarks.drawings import DRAWINGS, once
 from benchmarks.plots import Line, Panel
 
-# draw by themselves what is not in their results, or several plots; `vectors` and `beam` have only a table
+# draw by themselves what is not in their results, or several plots; `vectors`, `beam` and `profiles` have only a table
 OWN = {
     "limits",
     "micro",
     "vectors",
     "beam",
+    "profiles",
     "decoding",
     "home_depot",
     "shop-20k",

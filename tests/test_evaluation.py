@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from tests.metrics import by_definition
 
-from xmach import predictor as predictor_module
 from xmach.buckets import UniversalHashes
 from xmach.cli.evaluate import show
 from xmach.data import Dataset, LabelCounts
@@ -19,6 +18,7 @@ from xmach.errors import InputError, ParameterError
 from xmach.evaluation import Evaluation, evaluate, settle
 from xmach.features import Scaler
 from xmach.predictor import Predictor
+from xmach.predictor import predictor as predictor_module
 from xmach.types import FloatArray, SparseRows
 
 N_LABELS, N_BUCKETS, N_TRAIN = 40, 12, 500

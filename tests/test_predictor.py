@@ -13,13 +13,13 @@ import pytest
 from benchmarks.processes import peak_bytes
 from tests.conftest import Run
 
-from xmach import predictor as predictor_module
 from xmach.buckets import UniversalHashes
 from xmach.data import LabelCounts
 from xmach.errors import InputError
 from xmach.features import Scaler
 from xmach.models import NetworkModel
 from xmach.predictor import Predictor
+from xmach.predictor import predictor as predictor_module
 
 N_FEATURES, HIDDEN, N_BUCKETS, N_LABELS = 20, 16, 50, 300
 
@@ -60,7 +60,7 @@ def test_a_row_is_answered_alike_in_any_batch(monkeypatch: pytest.MonkeyPatch, r
     predictor = a_predictor()
     expected = predictor.top_k(ROWS, 5)
     monkeypatch.setattr(predictor_module, "SKETCH_BYTES", 4 * 5 * N_BUCKETS * rows_at_a_time)
-    assert next(iter(predictor.sketches(ROWS)))[1] == rows_at_a_time
+    assert next(iter(predictor.batches(ROWS))).stop == rows_at_a_time
     best = predictor.top_k(ROWS, 5)
     np.testing.assert_array_equal(best.ids, expected.ids)
     np.testing.assert_allclose(best.scores, expected.scores, rtol=1e-5)

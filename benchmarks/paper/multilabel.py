@@ -51,10 +51,10 @@ def _evaluate(predictor: Predictor, test: Dataset, compare: bool) -> Iterator[di
     signatures, seen = predictor.hashes.signatures(), predictor.label_counts.seen()
     decoders = {(r, first): Decoder(signatures[:, first : first + r], seen=seen) for r, first, _ in wanted}
     sums = {key: RankingMetrics(KS, ["precision"]) for key in wanted}
-    for start, stop, sketch in predictor.sketches(predictor.rows(test.features)):
+    for batch in predictor.batches(predictor.rows(test.features)):
         for r, first, name in wanted:
-            best = decoders[r, first].top_k(sketch[:, first : first + r], max(KS), estimator=name)
-            sums[r, first, name].update(test.labels.slice(start, stop), best.ids)
+            best = decoders[r, first].top_k(batch.sketch[:, first : first + r], max(KS), estimator=name)
+            sums[r, first, name].update(test.labels.slice(batch.start, batch.stop), best.ids)
     for r in REPETITIONS:
         for name in names[r]:
             groups = [sums[key].result() for key in wanted if (key[0], key[2]) == (r, name)]

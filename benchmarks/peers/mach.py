@@ -119,8 +119,8 @@ class Mach:
     def scores(self, texts: Sequence[str], candidates: SparseRows) -> FloatArray:
         """The estimate of each candidate, from its cells of the sketch."""
         predictor, parts = self._predictor, []
-        for start, stop, sketch in predictor.sketches(predictor.rows(list(texts))):
-            parts.append(candidate_scores(predictor, sketch, candidates.slice(start, stop)))
+        for batch in predictor.batches(predictor.rows(list(texts))):
+            parts.append(candidate_scores(predictor, batch.sketch, candidates.slice(batch.start, batch.stop)))
         return np.concatenate(parts)
 
     def _seconds(self, repetition: int) -> Path:

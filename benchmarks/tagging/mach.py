@@ -10,16 +10,16 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from benchmarks.tagging.tagger import Settings
-from xmach.config import LINEAR, LOGISTIC, MIXED, SOFTMAX, SQUARED_HINGE, MachConfig
+from xmach.config import LINEAR, LINEAR_RANKER, LOGISTIC, MIXED, SOFTMAX, SQUARED_HINGE, MachConfig
 from xmach.data import Dataset
 from xmach.data.arrays import as_rows, as_sparse_rows
 from xmach.store import load
 from xmach.training import fit
 from xmach.types import IntArray
 
-_TOY_ROWS = 8
+_TOY_FEATURES, _TOY_ROWS = 8, 320  # as many rows as a ranker needs
 _TOYS: tuple[Settings, ...] = (
-    {"learner": LINEAR, "linear_loss": SQUARED_HINGE, "bucketing": MIXED},
+    {"learner": LINEAR, "linear_loss": SQUARED_HINGE, "bucketing": MIXED, "ranker": LINEAR_RANKER},
     {"learner": LINEAR, "linear_loss": LOGISTIC, "passes": 1},
     {"learner": LINEAR, "linear_loss": SOFTMAX, "passes": 1},
     {"hidden": (4,), "epochs": 1},
@@ -34,7 +34,7 @@ class Mach:
 
     def warm_up(self) -> None:
         """Let the kernels be compiled or read: train each kind of model on a few rows, and predict them."""
-        rows = csr_matrix(np.eye(_TOY_ROWS, dtype=np.float32))
+        rows = csr_matrix(np.eye(_TOY_FEATURES, dtype=np.float32)[np.arange(_TOY_ROWS) % _TOY_FEATURES])
         for toy in _TOYS:
             with tempfile.TemporaryDirectory() as place:
                 mach = Mach({"n_buckets": 4, "n_repetitions": 2, **toy}, Path(place) / "model")

@@ -27,6 +27,7 @@ SQUARED_HINGE, LOGISTIC, SOFTMAX, BOTH = "squared_hinge", "logistic", "softmax",
 LINEAR_LOSSES = (SQUARED_HINGE, LOGISTIC, SOFTMAX, BOTH)
 LOGISTIC_COST = 15.0  # times the cost of the squared hinge; the best was 17 times it on bibtex, 10 on delicious
 STORE_BITS = (8, 32)
+NONE, PROFILE, LINEAR_RANKER = RANKERS = ("none", "profile", "linear")  # what looks twice at MACH's shortlist
 SCALINGS = ("none", "tfidf", "l2")
 EXECUTORS = (AUTO, "local", "pool")
 
@@ -288,6 +289,15 @@ class MachConfig(NetworkSettings, LinearSettings):
                 _learner, str, (AUTO, *LEARNERS), "--learner",
             )
         },
+    )  # fmt: skip
+    ranker: str = _choice(
+        AUTO, "Second look at the best labels: none, by profiles of the labels, or also by a linear classifier of each "
+        "label; auto: linear with linear buckets, none otherwise.",
+        (AUTO, *RANKERS), flag="--ranker",
+    )  # fmt: skip
+    ranker_bytes: Any = _option(
+        None, "The most bytes that the ranker may take on disk, as a number; its smallest weights are dropped.",
+        lambda name, value: None if value is None else whole(name, value, 1), str, "--ranker-bytes", None,
     )  # fmt: skip
     seed: int = _whole(0, "Same seed, same bytes.", 0, 2**63 - 1, flag="--seed", parameter="random_state")
 

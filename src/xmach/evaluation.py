@@ -158,7 +158,8 @@ def _add_answers(
     rows, labels = predictor.rows(data.features), data.labels
     labels = labels if left_out is None else drop_labels(labels, left_out)
     prepared = None if candidates is None else predictor.decoder.prepare_candidates(candidates, data.n_rows)
-    for start, stop, sketch in predictor.sketches(rows):
+    for batch in predictor.batches(rows):
+        start, stop = batch.start, batch.stop
         true = labels.slice(start, stop)
         weights = None if data.weights is None else data.weights[start:stop]
         chosen = None if prepared is None else prepared.slice(start, stop)
@@ -166,7 +167,7 @@ def _add_answers(
         for estimator, total in zip(estimators, sums, strict=True):
             k = total.ks[-1]
             asked = k if out is None else answers_to_ask(out, k)
-            ids = predictor.decoder.top_k(sketch, asked, estimator=estimator, candidates=chosen).ids
+            ids = predictor.best(batch, asked, estimator=estimator, candidates=chosen).ids
             total.update(true, ids if out is None else drop_answers(ids, out, k), weights, exhaustive=True)
         if on_progress is not None:
             on_progress(stop, data.n_rows)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from tests.reference.beam import beam_top_k_slow, best_buckets_slow, ordinary_slow, partial_sums_slow
 
-from xmach._kernels.decode import beam as beam_module
-from xmach._kernels.decode.beam import MOST_READ, beam_top_k, best_buckets, make_beam_scratch
+from xmach._kernels.decode import beam_lists
+from xmach._kernels.decode.beam import beam_top_k, best_buckets
+from xmach._kernels.decode.beam_lists import MOST_READ, make_beam_scratch
 from xmach._kernels.decode.index import Index
 from xmach._kernels.decode.lists import LISTS, SCANNED, SCORED, TOUCHED
 from xmach._kernels.decode.scan import MEAN, MEDIAN, MIN
@@ -131,7 +132,7 @@ def test_more_labels_than_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     for index in (table_index(hashes.signatures()), computed(hashes)):
         expected = search(cells, index, NO_MASK, MEAN, 6, 200, 30)
         with monkeypatch.context() as patch:
-            patch.setattr(beam_module, "_MOST_SUMS", 12)  # 2^12 sums for some 2,300 labels that are met
+            patch.setattr(beam_lists, "_MOST_SUMS", 12)  # 2^12 sums for some 2,300 labels that are met
             found: Any = search(cells, index, NO_MASK, MEAN, 6, 200, 30)
         for one, other in zip(found, expected, strict=True):
             assert one.tobytes() == other.tobytes()
@@ -148,7 +149,7 @@ def test_working_memory_is_bounded(n_labels: int) -> None:
 @pytest.mark.parametrize("shared", [False, True])
 def test_labels_beyond_the_last_in_a_damaged_table_are_left_out(shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if shared:
-        monkeypatch.setattr(beam_module, "_MOST_SUMS", 11)
+        monkeypatch.setattr(beam_lists, "_MOST_SUMS", 11)
     index = table_index(UniversalHashes.draw(3000, 50, 4, seed=1).signatures())
     cells = rows(np.random.default_rng(0), 6, 4, 50, 0)
     index.labels[:, ::7] += 1_000_000

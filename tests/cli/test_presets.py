@@ -139,7 +139,8 @@ def test_every_preset_has_its_name() -> None:
 def test_the_procedure_of_the_paper_with_numbers_of_ones_own() -> None:
     config = config_of({"n_buckets": 32, "n_repetitions": 4, "hidden": "20"}, "paper")
     given = {"n_buckets": 32, "n_repetitions": 4, "hidden": (20,)}
-    assert config == MachConfig(**given, learner="network", bucketing="random", estimator="mean", scaling="none")
+    procedure = {"learner": "network", "bucketing": "random", "estimator": "mean", "scaling": "none", "ranker": "none"}
+    assert config == MachConfig(**given, **procedure)
     with pytest.raises(ParameterError, match=r"preset paper leaves .*: give --repetitions ..., --hidden ...$"):
         config_of({"n_buckets": 32}, "paper")
 

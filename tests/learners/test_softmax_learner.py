@@ -25,7 +25,9 @@ from xmach.types import AnyArray
 
 EXACT = LinearSettings(linear_loss="softmax", passes=4, prune_below=0.0, store_bits=32)
 DATA = made_up(300, 80, 700)
-CONFIG = MachConfig(learner="linear", linear_loss="softmax", n_buckets=70, n_repetitions=2, passes=3, seed=1)
+CONFIG = MachConfig(
+    learner="linear", linear_loss="softmax", n_buckets=70, n_repetitions=2, passes=3, ranker="none", seed=1
+)
 
 
 def random_network(n_features: int, n_buckets: int) -> NetworkModel:

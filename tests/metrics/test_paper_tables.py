@@ -10,10 +10,10 @@ import pytest
 from tests.metrics import by_definition
 from tests.test_evaluation import N_LABELS, a_predictor, some_data
 
-from xmach import predictor as predictor_module
 from xmach.errors import InputError
 from xmach.evaluation import matching_table, ranking_table
 from xmach.metrics import PaperTable, representative, side_by_side
+from xmach.predictor import predictor as predictor_module
 
 Row = tuple[dict[int, float], list[int]]  # purchases, ranking
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,20 @@ def test_more_weights_than_there_was_space_for(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("xmach.ranking.label_training._FIRST_CAPACITY", 1)
     again = train_labels(rows, *lists, RankerSettings(), 0)
     for array, same in zip(whole[1:], again[1:], strict=True):
+        assert array.tobytes() == same.tobytes()
+
+
+def test_mapped_arrays_are_as_good(tmp_path: Path) -> None:
+    rows, lists = unit_rows(40, 30), (random_lists(20, 40, 0.2, 1), random_lists(20, 40, 0.4, 2))
+
+    def mapped(array: Any) -> Any:
+        np.save(tmp_path / "array.npy", array)
+        (tmp_path / "array.npy").rename(tmp_path / f"{len(list(tmp_path.iterdir()))}.npy")
+        return np.load(max(tmp_path.iterdir(), key=lambda path: int(path.stem)), mmap_mode="r")
+
+    read = SparseRows(mapped(rows.indptr), mapped(rows.indices), mapped(rows.values), rows.n_columns)
+    found = train_labels(read, *(LabelRows(0, *map(mapped, each[1:])) for each in lists), RankerSettings(), 0)
+    for array, same in zip(train_labels(rows, *lists, RankerSettings(), 0)[1:], found[1:], strict=True):
         assert array.tobytes() == same.tobytes()
 
 

@@ -1,11 +1,11 @@
-"""Slow twins of the kernels in `xmach._kernels.decode.beam`: the same results from plain NumPy and Python."""
+"""Slow twins of the kernels in `xmach._kernels.decode.beam` and `beam_lists`, from plain NumPy and Python."""
 
 from __future__ import annotations
 
 import numpy as np
 from tests.reference.scan import score_labels_slow
 
-from xmach._kernels.decode.beam import MOST_READ
+from xmach._kernels.decode.beam_lists import MOST_READ
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray
 
 

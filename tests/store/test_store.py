@@ -237,8 +237,10 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
 
 def test_a_newer_format_is_refused(model: Path) -> None:
     plan = json.loads((model / "plan.json").read_text())
-    (model / "plan.json").write_text(json.dumps(plan | {"format": 7}))
-    with pytest.raises(ModelFormatUnsupported, match="format 7; this version of xmach reads formats 1, 2, 3, 4, 5, 6"):
+    (model / "plan.json").write_text(json.dumps(plan | {"format": 8}))
+    with pytest.raises(
+        ModelFormatUnsupported, match="format 8; this version of xmach reads formats 1, 2, 3, 4, 5, 6, 7"
+    ):
         load(model)
 
 

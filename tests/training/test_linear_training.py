@@ -39,6 +39,7 @@ CONFIG = MachConfig(  # parts of 256 buckets
     linear_loss="squared_hinge",
     cost=1.0,
     passes=3,
+    ranker="none",
     seed=1,
 )
 PARTS = 3

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from xmach.cli.arguments import JsonOption, ModelFolder
-from xmach.config import AUTO
+from xmach.config import AUTO, NONE
 
 if TYPE_CHECKING:
     from xmach.planning import Plan
@@ -58,6 +58,8 @@ def _facts(store: ModelStore) -> dict[str, Any]:
         "bucketing": plan.bucketing,
         "prime": hashes.prime,
         "estimator": None if manifest is None else manifest["estimator"],
+        "ranker": plan.ranker,
+        "ranking": None if manifest is None else manifest.get("ranking"),
         "parameters": each * plan.hashes.n_repetitions
         if network
         else sum(kept.values()) + hashes.n_buckets * len(kept),
@@ -93,6 +95,7 @@ def _lines(plan: Plan, facts: dict[str, Any]) -> Iterator[str]:
         yield f"linear        {shape}, {linear.linear_loss}, {cost}{linear.passes} passes, {stored}"
     yield f"input         {_text(plan.features)}scaling {plan.scaling}, seed {plan.seed}"
     yield f"estimator     {facts['estimator'] or 'not chosen yet'}"
+    yield f"ranker        {_ranker(plan.ranker, facts)}"
     expected = facts.get("expected_bytes")
     whole = f", about {human_bytes(expected)} when complete" if expected else ""
     yield f"size          {human_bytes(facts['bytes'])}{whole}"
@@ -100,6 +103,15 @@ def _lines(plan: Plan, facts: dict[str, Any]) -> Iterator[str]:
     yield f"index         {f'{human_bytes(index)}, beside the model' if index else 'none'}"
     for name, entry in (facts["files"] or {}).items():
         yield f"  {name:32} {human_bytes(entry['bytes']):>12}  sha256 {entry['sha256'][:16]}"
+
+
+def _ranker(kind: str, facts: dict[str, Any]) -> str:
+    """What looks twice at the shortlist, in words."""
+    ranking = facts["ranking"]
+    if ranking is None:
+        return kind if kind == NONE else f"{kind}, {'left out' if facts['complete'] else 'not trained yet'}"
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in ranking["fusion"]["weights"].items())
+    return f"{kind}, cost {ranking['cost']:g}, weights {weights}"
 
 
 def _expected_bytes(store: ModelStore) -> int | None:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmach._kernels.decode.beam import MOST_READ, MOST_REPETITIONS, BeamScratch, beam_top_k, make_beam_scratch
+from xmach._kernels.decode.beam import beam_top_k
+from xmach._kernels.decode.beam_lists import MOST_READ, MOST_REPETITIONS, BeamScratch, make_beam_scratch
 from xmach._kernels.decode.index import Index
 from xmach._kernels.decode.lists import LISTS, SCANNED, SCORED, TOUCHED
 from xmach.decoding.exact import Seen, scan

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from xmach._kernels.decode.candidates import score_pairs
 from xmach._kernels.decode.scan import MEAN, score_labels
 from xmach.block_sizes import SCANNED_LABELS, STORED_TABLE_BYTES
 from xmach.buckets import (
@@ -265,6 +266,15 @@ class Decoder:
         lengths = np.diff(indptr)
         statistics = Statistics.of_scan(len(best), 0)._replace(touched=lengths, scored=lengths)
         return TopK(best, scores, best), statistics
+
+    def pair_scores(
+        self, sketch: FloatArray, indptr: IntArray, ids: IntArray, *, estimator: str | None = None
+    ) -> FloatArray:
+        """The scores (len(ids),) of the labels ids[indptr[i]:indptr[i + 1]] of each row i, as in a full ranking."""
+        rule = rule_of(self.estimator if estimator is None else estimator)
+        out = np.empty(len(ids), np.float32)
+        score_pairs(self._cells(sketch, rule), self._index, indptr, ids, rule.merge, out)
+        return out
 
     def scores(self, sketch: FloatArray, estimator: str | None = None, probabilities: bool = False) -> FloatArray:
         """The (n, K) scores of all labels: for few labels, or few rows."""

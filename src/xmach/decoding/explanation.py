@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +64,7 @@ class Explanation:
     repetitions: list[RepetitionEvidence]
     rivals: list[Rival]  # the best labels that share a bucket with this one, best first
     words: list[WordEffect]  # in the order of the text; empty for a row of numbers
+    parts: dict[str, float] = field(default_factory=dict)  # of a ranker's score, before the sigmoid; empty without one
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Explanation:
@@ -82,6 +83,7 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [f"{self.label}: {self.estimator} score {self.score:.4g}"]
+        lines += [f"  {name:<10} {value:+10.4g}" for name, value in self.parts.items()]
         lines.append(f"{self.agreeing} of {len(self.repetitions)} repetitions agree (bucket among the {AGREES} best)")
         if self.words:
             lines.append("word                   effect on the score")

@@ -93,6 +93,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         passes: int | str = DEFAULTS.passes,
         prune_below: float = DEFAULTS.prune_below,
         store_bits: int | str = DEFAULTS.store_bits,
+        ranker: str = DEFAULTS.ranker,
+        ranker_bytes: int | None = DEFAULTS.ranker_bytes,
     ) -> None:
         self.n_buckets = n_buckets
         self.n_repetitions = n_repetitions
@@ -117,6 +119,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.passes = passes
         self.prune_below = prune_below
         self.store_bits = store_bits
+        self.ranker = ranker
+        self.ranker_bytes = ranker_bytes
 
     # --- training
 
@@ -180,6 +184,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         include_unseen: bool = False,
         candidates: Candidates | None = None,
         threads: int | None = None,
+        stage: str | None = None,
     ) -> TopK:
         """The k best labels of each row: `.labels`, `.scores` and `.ids`, each (n, k).
 
@@ -188,7 +193,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         predictor = self._fitted()
         options: dict[str, Any] = {"estimator": estimator, "probabilities": probabilities}
-        options |= {"include_unseen": include_unseen, "candidates": candidates, "threads": threads}
+        options |= {"include_unseen": include_unseen, "candidates": candidates, "threads": threads, "stage": stage}
         return predictor.top_k(self._rows(X, predictor.text), k, **options)
 
     def predict(self, X: Any) -> Any:
@@ -241,7 +246,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             store.begin(self._plan, predictor.label_counts, names, predictor.scaler, predictor.text)
             for r, (model, history) in enumerate(zip(predictor.models, self.history_, strict=True)):
                 store.put(r, model, history)
-            store.finish(predictor.estimator, predictor.threshold, {})
+            store.finish(predictor.estimator, predictor.threshold, {}, predictor.ranking)
 
     @classmethod
     def load(cls, folder: str | Path, *, verify: bool = True) -> MACHClassifier:
@@ -255,7 +260,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         known = vars(plan.settings if plan.linear is None else plan.linear) | {
             "n_buckets": plan.hashes.n_buckets, "n_repetitions": plan.hashes.n_repetitions, "scaling": plan.scaling,
             "features": text, "estimator": predictor.estimator, "random_state": plan.seed, "learner": plan.learner,
-            "bucketing": plan.bucketing,
+            "bucketing": plan.bucketing, "ranker": plan.ranker, "ranker_bytes": plan.ranker_bytes,
         }  # fmt: skip
         model = cls(**{name: known[name] for name in cls._get_param_names() if name in known})
         names = predictor.label_names

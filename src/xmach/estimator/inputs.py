@@ -27,7 +27,10 @@ from xmach.types import AnyArray, FloatArray, IntArray, Rows, TextRows, take_row
 
 _KINDS: dict[Any, str] = {int: "int", float: "float", "hidden": '"auto" or tuple of int'}
 _KINDS |= dict.fromkeys(("n_buckets", "n_repetitions", "epochs", "passes"), '"auto" or int')
-_KINDS |= dict.fromkeys(("learning_rate", "cost"), '"auto" or float') | {"store_bits": '"auto", 8 or 32'}
+_KINDS |= dict.fromkeys(("learning_rate", "cost"), '"auto" or float') | {
+    "store_bits": '"auto", 8 or 32',
+    "ranker_bytes": "None or int",
+}
 
 
 def config_of(parameters: dict[str, Any]) -> MachConfig:

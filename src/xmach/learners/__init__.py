@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from xmach.config import LinearSettings, NetworkSettings
 from xmach.learners.learner_choice import compare_learners
-from xmach.learners.linear import LinearLearner, prepare_rows
+from xmach.learners.linear import LinearLearner, PreparedRows, prepare_rows
 from xmach.learners.linear_choice import Choice, choose_settings
+from xmach.learners.network import stream
 from xmach.learners.session import NetworkLearner
 from xmach.learners.softmax import SoftmaxLearner
 from xmach.learners.task import LabelledRows, Learner, Outcome, PartLearner, Task
@@ -25,12 +26,14 @@ __all__ = [
     "NetworkSettings",
     "Outcome",
     "PartLearner",
+    "PreparedRows",
     "SklearnLearner",
     "SoftmaxLearner",
     "Task",
     "choose_settings",
     "compare_learners",
     "prepare_rows",
+    "stream",
 ]
 
 

@@ -38,8 +38,8 @@ def joined_arrays(
     if bits not in CODE_TYPES:
         raise InputError(f"bits must be 8 or 32, got {bits!r}")
     parts = parts_in_order(parts, n_features, n_buckets, unit)
-    quantised = [coded(part, bits) for part in parts]
-    codes, scales = [codes for codes, _ in quantised], np.concatenate([scales for _, scales in quantised])
+    coded = [quantised(part, bits) for part in parts]
+    codes, scales = [codes for codes, _ in coded], np.concatenate([scales for _, scales in coded])
     if most_bytes is not None:
         codes = _within(parts, codes, n_features, most_bytes, unit)
     counts = _counted(parts, codes, n_features, unit)  # (2, d), one row a type of gap
@@ -73,7 +73,7 @@ def parts_in_order(
     return ordered
 
 
-def coded(part: BucketWeights, bits: int) -> tuple[AnyArray, FloatArray]:
+def quantised(part: BucketWeights, bits: int) -> tuple[AnyArray, FloatArray]:
     """The codes (m,) and scales (b,) of a part."""
     if bits == 32:
         return part.values.astype(np.float32, copy=False), np.ones(len(part.biases), np.float32)

@@ -8,7 +8,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from xmach.config import AUTO, BOTH, LINEAR, LOGISTIC, MIXED, NETWORK, RANDOM, SOFTMAX, SQUARED_HINGE, MachConfig
+from xmach.config import (
+    AUTO,
+    BOTH,
+    LINEAR,
+    LINEAR_RANKER,
+    LOGISTIC,
+    MIXED,
+    NETWORK,
+    NONE,
+    RANDOM,
+    SOFTMAX,
+    SQUARED_HINGE,
+    MachConfig,
+)
 from xmach.planning.linear_proposal import LINEAR_REPETITIONS, linear_buckets
 from xmach.planning.proposal import GOOD_REPETITIONS, suggested_buckets
 
@@ -57,6 +70,7 @@ def decide(config: MachConfig, rows: RowFacts, better: str | None = None) -> Mac
         "n_buckets": n_buckets,
         "n_repetitions": n_repetitions,
         "bucketing": MIXED if similar and config.n_repetitions != 1 else RANDOM,
+        "ranker": LINEAR_RANKER if linear else NONE,
     } | ({"linear_loss": loss} if linear else {})
     open_options = {name: value for name, value in chosen.items() if getattr(config, name) == AUTO}
     return replace(config, learner=learner, **open_options)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from xmach.buckets import Buckets, LearnedBuckets, UniversalHashes
-from xmach.config import NETWORK, RANDOM, LinearSettings, NetworkSettings
+from xmach.config import NETWORK, NONE, RANDOM, LinearSettings, NetworkSettings
 from xmach.types import AnyArray
 
 
@@ -30,6 +30,8 @@ class Plan:
     bucketing: str = RANDOM  # or `mixed`, `clustered`: some repetitions' buckets are tables
     linear: LinearSettings | None = None  # of the learner "linear", which has no use for `settings`
     label_text: str = ""  # fingerprint of the texts of labels
+    ranker: str = NONE  # what looks twice at the shortlist
+    ranker_bytes: int | None = None  # the most that it may take on disk
 
     def __repr__(self) -> str:
         sizes = f"{self.hashes.n_labels:,} labels, {self.hashes.n_repetitions} repetitions"
@@ -38,29 +40,28 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values; of tables their digests."""
         # left out where it says nothing: such plans are those of versions that knew no other buckets
-        bucketing = {} if self.bucketing == RANDOM else {"bucketing": self.bucketing}
-        label_text = {"label_text": self.label_text} if self.label_text else {}
-        return (
-            bucketing
-            | label_text
-            | {
-                "n_labels": self.hashes.n_labels,
-                "n_buckets": self.hashes.n_buckets,
-                "n_repetitions": self.hashes.n_repetitions,
-                "n_features": self.n_features,
-                "multilabel": self.multilabel,
-                "mean_labels": self.mean_labels,
-                "learner": self.learner,
-                **({"network": self.settings.to_dict()} if self.linear is None else {"linear": self.linear.to_dict()}),
-                "scaling": self.scaling,
-                "features": self.features,
-                "columns": self.columns,
-                "seed": self.seed,
-                "data": self.data,
-                "validation": self.validation,
-                "hashes": self.hashes.to_dict(),
-            }
-        )
+        told: dict[str, Any] = {} if self.bucketing == RANDOM else {"bucketing": self.bucketing}
+        if self.label_text:
+            told["label_text"] = self.label_text
+        if self.ranker != NONE:
+            told |= {"ranker": self.ranker, "ranker_bytes": self.ranker_bytes}
+        return told | {
+            "n_labels": self.hashes.n_labels,
+            "n_buckets": self.hashes.n_buckets,
+            "n_repetitions": self.hashes.n_repetitions,
+            "n_features": self.n_features,
+            "multilabel": self.multilabel,
+            "mean_labels": self.mean_labels,
+            "learner": self.learner,
+            **({"network": self.settings.to_dict()} if self.linear is None else {"linear": self.linear.to_dict()}),
+            "scaling": self.scaling,
+            "features": self.features,
+            "columns": self.columns,
+            "seed": self.seed,
+            "data": self.data,
+            "validation": self.validation,
+            "hashes": self.hashes.to_dict(),
+        }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Plan:
@@ -81,6 +82,8 @@ class Plan:
             bucketing=str(values.get("bucketing", RANDOM)),
             linear=LinearSettings.from_dict(values["linear"]) if "linear" in values else None,
             label_text=str(values.get("label_text", "")),
+            ranker=str(values.get("ranker", NONE)),
+            ranker_bytes=values.get("ranker_bytes"),
         )
 
     def with_tables(self, tables: Mapping[int, AnyArray], digests: Mapping[int, str]) -> Plan:
@@ -117,6 +120,8 @@ def _flat(values: dict[str, Any]) -> dict[str, Any]:
     return {
         "bucketing": RANDOM,
         "label_text": "no texts",
+        "ranker": NONE,
+        "ranker_bytes": None,
         **flat,
         **values.get("network", {}),
         **values.get("linear", {}),

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from xmach.config import AUTO, NETWORK, RANDOM, MachConfig
+from xmach.config import AUTO, NETWORK, NONE, RANDOM, MachConfig
 from xmach.errors import ParameterError
 
 # The paper's procedure: hashed buckets, one network each, the mean of their probabilities, raw features.
-PAPER = MachConfig(learner=NETWORK, bucketing=RANDOM, estimator="mean", scaling="none")
+PAPER = MachConfig(learner=NETWORK, bucketing=RANDOM, estimator="mean", scaling="none", ranker=NONE)
 PAPER_NAME, PAPER_NEEDS = "paper", ("n_buckets", "n_repetitions", "hidden")
 
 

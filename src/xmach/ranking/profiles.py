@@ -121,6 +121,11 @@ class Profiles:
         """The number of weights that are not 0; fillers do not count."""
         return int(np.count_nonzero(self._lists.codes))
 
+    def present(self) -> BoolArray:
+        """Which labels (K,) have a profile."""
+        present: BoolArray = self._lists.scales > 0
+        return present
+
     @property
     def n_bytes(self) -> int:
         """The bytes of the arrays."""

@@ -134,6 +134,7 @@ class ExplainResponse(BaseModel):
     repetitions: list[Repetition]
     rivals: list[Rival]
     words: list[Word]
+    parts: dict[str, float]  # what each part adds to a ranker's score, before the sigmoid; empty without a ranker
 
 
 class LastEvaluation(BaseModel):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xmach.errors import InputError, ModelIncomplete
-from xmach.predictor import Predictor
+from xmach.predictor import RANK, Predictor
 from xmach.serving.settings import EXAMPLES_FILE
 from xmach.store import ModelStore, load
 from xmach.types import SparseRows
@@ -68,6 +68,7 @@ def warm_up(predictor: Predictor) -> None:
     empty = SparseRows(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), predictor.n_features)
     if predictor.text is not None:
         predictor.top_k(["a"], 1)
+    predictor.top_k(empty, min(10, predictor.n_labels))
     for estimator in ("mean", "log", "min", "median"):
         predictor.top_k(empty, min(10, predictor.n_labels), estimator=estimator)
         predictor.top_k(empty, 1, estimator=estimator, candidates=np.zeros(1, np.int64))
@@ -86,7 +87,7 @@ def _card(folder: Path, predictor: Predictor, version: str, examples: Sequence[s
         "learner": plan.learner,
         "hidden": [] if plan.linear is not None else list(plan.settings.hidden),
         "loss": plan.settings.loss if plan.linear is None else plan.linear.linear_loss,
-        "estimator": predictor.estimator,
+        "estimator": predictor.estimator if predictor.ranking is None else RANK,
         "multilabel": predictor.multilabel,
         "text": predictor.text is not None,
         "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),

@@ -2,7 +2,7 @@
 
 The format number is the least that knows all that is in the folder. Format 2 can leave out the counts of labels without
 a training row; format 3 can have a vocabulary, or hashed text whose values are ones; format 4
-can have tables of buckets; format 5 can have linear buckets.
+can have tables of buckets; format 5 can have linear buckets; format 7 can have a ranker.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from xmach.store.names import read_names
 from xmach.store.tensors import read_tensors
 from xmach.types import TextRows
 
-FORMATS = (1, 2, 3, 4, 5, 6)
+FORMATS = (1, 2, 3, 4, 5, 6, 7)
 PLAN, MANIFEST, LABELS, METRICS = "plan.json", "manifest.json", "labels.arrow", "metrics.json"
 COUNTS, BUCKETS = "label_counts.safetensors", "buckets.safetensors"
 IDF, VOCABULARY = "features/idf.safetensors", "features/vocabulary.safetensors"
+PROFILES, TEXTS, RANKER = "profiles.safetensors", "texts.safetensors", "ranker.safetensors"
 
 
 def table_name(repetition: int) -> str:

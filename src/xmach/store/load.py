@@ -57,6 +57,7 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
         multilabel=plan.multilabel,
         mean_labels=plan.mean_labels,
         feature_names=_feature_names(plan.columns),
+        ranking=store.ranking(verify=apart),
         index=None if missing else open_index(store.folder, plan.hashes),
         pages=FirstLayers([layer for layer in first_layers if layer is not None]),
     )

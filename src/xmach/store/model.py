@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from xmach.buckets import LearnedBuckets
-from xmach.config import BOTH, SOFTMAX
+from xmach.config import BOTH, NONE, SOFTMAX
 from xmach.data import LabelCounts
 from xmach.errors import InputError, ModelCorrupt, NotStorable, PlanMismatch
 from xmach.features import Scaler
 from xmach.features.featurizers import is_plain
-from xmach.files import atomic_folder, is_temporary, remove_abandoned, sha256_of, write_json
+from xmach.files import atomic_folder, is_temporary, remove_abandoned, remove_at_once, sha256_of, write_json
 from xmach.models import LinearModel, NetworkModel
 from xmach.models.pages import Region
 from xmach.planning import Plan
+from xmach.ranking import Fusion, LabelWeights, Profiles, Ranking, ShortlistSizes, log_frequencies
 from xmach.store.folder import (
     BUCKETS,
     COUNTS,
@@ -29,6 +30,9 @@ from xmach.store.folder import (
     MANIFEST,
     METRICS,
     PLAN,
+    PROFILES,
+    RANKER,
+    TEXTS,
     VOCABULARY,
     ModelFolder,
     table_name,
@@ -232,19 +236,117 @@ class ModelStore(ModelFolder):
         for path in (self.folder / "progress").glob(f"repetition-{repetition:03d}-part-*.safetensors"):
             path.unlink(missing_ok=True)
 
+    # --- the ranker: finished shards, kept until the model is finished
+
+    def has_piece(self, name: str) -> bool:
+        """Whether a finished shard of the ranker's training is kept."""
+        return self._piece_path(name).exists()
+
+    def piece(self, name: str) -> Mapping[str, AnyArray]:
+        """A finished shard of the ranker's training."""
+        arrays, about = read_tensors(self._piece_path(name), verify=True)
+        self._check_shared(self._piece_path(name), about, {"piece": name})
+        return arrays
+
+    def put_piece(self, name: str, arrays: Mapping[str, AnyArray]) -> None:
+        """Store a finished shard of the ranker's training."""
+        about = {"format": self.format_number, "piece": name, "plan": sha256_of(self.folder / PLAN)}
+        write_tensors(self._piece_path(name), arrays, about)
+
+    def drop_damaged_pieces(self) -> list[Path]:
+        """Remove finished shards that cannot be read, and return their paths. They can be trained again."""
+        dropped = []
+        for path in sorted((self.folder / "progress").glob("ranker-*.safetensors")):
+            try:
+                read_tensors(path, verify=True)
+            except ModelCorrupt:
+                path.unlink(missing_ok=True)
+                dropped.append(path)
+        return dropped
+
+    def trial_folder(self) -> Path:
+        """Where the model lies that chooses the ranker's settings."""
+        return self.folder / "progress" / "trial"
+
+    def put_ranking(self, ranking: Ranking) -> None:
+        """Store the arrays of the second stage; its weights are in the manifest."""
+        about = {"format": self.format_number, "plan": sha256_of(self.folder / PLAN)}
+        for name, part in _files_of(ranking).items():
+            if part is not None:
+                write_tensors(self.folder / name, part.arrays(), about)
+
+    def _piece_path(self, name: str) -> Path:
+        return self.folder / "progress" / f"ranker-{name}.safetensors"
+
+    def _check_shared(self, path: Path, about: dict[str, Any], also: Mapping[str, Any]) -> None:
+        for name, expected in {"plan": sha256_of(self.folder / PLAN), **also}.items():
+            if about.get(name) != expected:
+                raise ModelCorrupt(f"{path}: this file belongs to another model (its {name} differs)")
+
+    def ranking(self, verify: bool = True) -> Ranking | None:
+        """The second stage of a finished model, memory-mapped; None if it has none."""
+        manifest = self.manifest()
+        if manifest is None or manifest.get("ranking") is None:
+            return None
+        values, plan = manifest["ranking"], self.bare_plan()
+        expected = (plan.n_features, plan.hashes.n_labels)
+
+        def part(name: str, kind: Any) -> Any:
+            if name not in manifest["files"]:
+                return None
+            path = self.folder / name
+            arrays, about = read_tensors(path, verify)
+            self._check_shared(path, about, {})
+            try:
+                made = kind.from_arrays(arrays)
+            except InputError as error:
+                raise ModelCorrupt(f"{path}: {error}; copy it again or train it anew") from None
+            if (made.n_features, made.n_labels) != expected:
+                raise ModelCorrupt(f"{path}: the features and labels are not those of the plan, {expected}")
+            return made
+
+        try:
+            fusion, sizes = Fusion.from_dict(values["fusion"]), ShortlistSizes.from_dict(values["shortlist"])
+            cost = float(values["cost"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelCorrupt(f"{self.folder / MANIFEST}: the ranker's settings are damaged ({error!r})") from None
+        ranking = Ranking(
+            fusion,
+            log_frequencies(self.label_counts(verify)),
+            profiles=part(PROFILES, Profiles),
+            texts=part(TEXTS, Profiles),
+            ranker=part(RANKER, LabelWeights),
+            sizes=sizes,
+            cost=cost,
+        )
+        if absent := ranking.absent_parts():
+            raise ModelCorrupt(f"{self.folder / MANIFEST}: the ranker's score needs {', '.join(absent)}")
+        return ranking
+
     def clean(self) -> None:
         """Remove checkpoints and leftovers of a model that is complete."""
         for r in self.present():
             self._remove_progress(r)
+        for path in (self.folder / "progress").glob("ranker-*.safetensors"):
+            path.unlink(missing_ok=True)
+        remove_at_once(self.trial_folder())
         remove_abandoned(self.folder, deep=True)
         with suppress(OSError):  # not there, or another job is still writing into it
             (self.folder / "progress").rmdir()
 
     # --- the end: the manifest
 
-    def finish(self, estimator: str, threshold: float | None, metrics: dict[str, float]) -> None:
+    def finish(
+        self, estimator: str, threshold: float | None, metrics: dict[str, float], ranking: Ranking | None = None
+    ) -> None:
         """Write the manifest over all files: from here on the folder is a model."""
         files = [PLAN, LABELS, COUNTS, BUCKETS, IDF, VOCABULARY] + [self.path(r).name for r in self.present()]
+        if ranking is not None:
+            self.put_ranking(ranking)
+            files += [name for name, part in _files_of(ranking).items() if part is not None]
+            also = {"ranking": ranking.to_dict()}
+        else:
+            also = {}
         listed = {
             name: {"bytes": (self.folder / name).stat().st_size, "sha256": sha256_of(self.folder / name)}
             for name in files
@@ -258,6 +360,7 @@ class ModelStore(ModelFolder):
                 "estimator": estimator,
                 "threshold": threshold,
                 "metrics": metrics,
+                **also,
                 "files": listed,
             },
         )
@@ -333,12 +436,19 @@ def replacing(folder: Path, overwrite: bool) -> Iterator[ModelStore]:
         raise PlanMismatch(f"{folder}: another process has written here in the meantime; {advice}") from None
 
 
+def _files_of(ranking: Ranking) -> dict[str, Profiles | LabelWeights | None]:
+    """The arrays of the second stage by the names of their files."""
+    return {PROFILES: ranking.profiles, TEXTS: ranking.texts, RANKER: ranking.ranker}
+
+
 def _digests_of(plan: Plan) -> dict[int, str]:
     return {int(r): digest for r, digest in plan.to_dict()["hashes"].get("tables", {}).items()}
 
 
 def _format_number(plan: Plan, label_counts: LabelCounts) -> int:
     """The least that knows what will be in the folder, so that older versions read all that they can."""
+    if plan.ranker != NONE:
+        return 7
     if plan.linear is not None:
         return 6 if plan.linear.linear_loss in (SOFTMAX, BOTH) else 5
     if isinstance(plan.hashes, LearnedBuckets):

@@ -73,6 +73,7 @@ def _as_begun(config: MachConfig, plan: Plan) -> MachConfig:
         "n_buckets": hashes.n_buckets,
         "n_repetitions": hashes.n_repetitions,
         "bucketing": plan.bucketing,
+        "ranker": plan.ranker,
     }
     if config.implied_learner != AUTO:
         del values["learner"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from xmach.buckets import clustered_repetitions
-from xmach.config import AUTO, EXECUTORS, RANDOM, MachConfig
+from xmach.config import AUTO, EXECUTORS, NONE, RANDOM, SOFTMAX, MachConfig
 from xmach.data import Dataset, LabelTexts
 from xmach.data.labels.mapped_names import MappedNames
 from xmach.data.npy import save_array
@@ -26,16 +26,23 @@ from xmach.features import fit_scaler
 from xmach.files import scratch_folder
 from xmach.learners import LinearLearner, Outcome, PartLearner, SoftmaxLearner, prepare_rows
 from xmach.parameters import whole
-from xmach.planning import Plan, human_bytes, usable_cores
+from xmach.planning import Plan, decide, human_bytes, usable_cores
 from xmach.predictor import Predictor
+from xmach.ranking import Ranking
 from xmach.store import ModelStore, load
 from xmach.training.automatic import decided
-from xmach.training.job import Job, is_built_in, plan_training
+from xmach.training.job import Job, facts_of, is_built_in, plan_training
 from xmach.training.memory import check_budget, expected_model_bytes, workers_within
+from xmach.training.ranking import Choice, RankingTrainer
 from xmach.training.run import ProgressHandler, StageProgress, train, watched
+from xmach.training.trial import MANY_ROWS
+from xmach.training.trial import split_rows as split_for_trial
 from xmach.types import TextRows
 
 _log = getLogger(__name__)
+TRIAL_REPETITIONS = (
+    8  # of the model that chooses the ranker's settings, at most; with 4 of 8 the sketch got too little weight
+)
 History = dict[int, list[dict[str, float]]]
 
 
@@ -96,6 +103,7 @@ def fit(
     memory = None if memory is None else whole("memory", memory, 1)
     store = None if folder is None else ModelStore(Path(folder))
     begun = None if store is None else store.begun_plan()
+    data, validation = _with_held_out_rows(data, validation, config, label_text is not None)
     scaler = fit_scaler(data.features, config.scaling)
     config = decided(config, data, validation, scaler, begun)
     wanted = _wanted(only, config.n_repetitions)
@@ -137,9 +145,86 @@ def fit(
         except Interrupted:
             raise Interrupted(_how_to_resume(store, missing)) from None
     if store is None:
-        settled, metrics = settle(_predictor(job, outcomes, text), job.validation, config.estimator)
+        predictor = _predictor(job, outcomes, text)
+        if len(outcomes) == config.n_repetitions:
+            predictor = replace(predictor, ranking=_ranking(job, predictor, config, None, runner, on_progress))
+        settled, metrics = settle(predictor, job.validation, config.estimator)
         return Fitted(job.plan, settled, {r: each.history for r, each in outcomes.items()}, metrics, len(missing))
-    return _finish(store, job, config, len(missing))
+    return _finish(store, job, config, len(missing), runner, on_progress)
+
+
+def _ranking(
+    job: Job,
+    predictor: Predictor,
+    config: MachConfig,
+    store: ModelStore | None,
+    executor: Executor,
+    on_progress: ProgressHandler | None,
+) -> Ranking | None:
+    """Train the second stage, if the plan has one."""
+    if job.plan.ranker == NONE:
+        return None
+    choice = None
+    if job.validation is None:
+        choice = _chosen_by_trial(job, config, store, executor, on_progress)
+        if choice is None:
+            _log.info("too few rows to weigh a ranker against the sketch: the model has none")
+            return None
+    trainer = RankingTrainer(
+        job.plan, job.data, prepare_rows(job.data.features, job.scaler), predictor, job.label_text,
+        store=store, executor=executor, on_progress=on_progress,
+    )  # fmt: skip
+    ranking, choice = trainer.train(job.validation, choice)
+    _log.info(f"ranker: {ranking}, cost {choice.cost:g}, {ranking.n_weights:,} weights")
+    return ranking
+
+
+def _chosen_by_trial(
+    job: Job,
+    config: MachConfig,
+    store: ModelStore | None,
+    executor: Executor,
+    on_progress: ProgressHandler | None,
+) -> Choice | None:
+    """Choose on rows that a trial model is trained without; None if there are too few rows."""
+    split = split_for_trial(job.data, job.plan.seed, job.label_text is not None)
+    if split is None:
+        return None
+
+    def report(progress: StageProgress) -> None:
+        if on_progress is not None:
+            on_progress(progress._replace(stage=f"trial: {progress.stage}"))
+
+    settings = {"cost": job.plan.linear.cost, "passes": job.plan.linear.passes} if job.plan.linear is not None else {}
+    if job.plan.linear is not None and job.plan.linear.linear_loss == SOFTMAX:
+        settings = {}
+    fewer = min(config.n_repetitions, TRIAL_REPETITIONS)
+    config = replace(config, n_repetitions=fewer, estimator="log", scaling=job.scaler.kind, **settings)
+    fitted = fit(
+        job.data.take(split.kept),
+        config,
+        None if store is None else store.trial_folder(),
+        executor=executor,
+        validation=job.data.take(split.held_out),
+        on_progress=report,
+        label_text=job.label_text,
+    )
+    assert fitted.predictor is not None
+    assert fitted.predictor.ranking is not None
+    return Choice(fitted.predictor.ranking.fusion, fitted.predictor.ranking.cost)
+
+
+def _with_held_out_rows(
+    data: Dataset, validation: Dataset | None, config: MachConfig, with_texts: bool
+) -> tuple[Dataset, Dataset | None]:
+    """The rows to train on and to choose on: of many rows some are held out for the ranker, if it has no others."""
+    if validation is not None or data.n_rows < MANY_ROWS or decide(config, facts_of(data)).ranker == NONE:
+        return data, validation
+    split = split_for_trial(data, config.seed, with_texts)
+    if split is None:
+        return data, None
+    _log.info(f"{len(split.held_out):,} rows are held out to choose settings on")
+    return data.take(split.kept), data.take(split.held_out)
 
 
 def _check_arguments(data: Any, config: Any, validation: Any, executor: Any, label_text: Any) -> None:
@@ -176,6 +261,7 @@ def _begin(store: ModelStore, job: Job, wanted: Sequence[int], text: TextRows | 
     if isinstance(job.learner, PartLearner):
         sizes = [len(buckets) for buckets in job.learner.parts(hashes.n_buckets)]
         _warn([f"{path} is damaged: this part is trained again" for path in store.drop_damaged_parts(sizes)])
+    _warn([f"{path} is damaged: this shard is made again" for path in store.drop_damaged_pieces()])
     missing = [r for r in wanted if not store.has(r)]
     _log.info(
         f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {job.plan.learner} learner, "
@@ -194,13 +280,22 @@ def _how_to_resume(store: ModelStore | None, missing: Sequence[int]) -> str:
     if store is None:
         return "stopped; nothing was kept, because there is no folder to keep it in"
     unfinished = sum(not store.has(r) for r in missing)
+    if not unfinished:
+        return f"stopped before the ranker was finished; {store.folder} keeps what was done: run it again to resume"
     return (
         f"stopped with {unfinished} of {len(missing)} repetitions unfinished; {store.folder} keeps what was done: run "
         "the same command again to resume"
     )
 
 
-def _finish(store: ModelStore, job: Job, config: MachConfig, trained: int) -> Fitted:
+def _finish(
+    store: ModelStore,
+    job: Job,
+    config: MachConfig,
+    trained: int,
+    executor: Executor,
+    on_progress: ProgressHandler | None,
+) -> Fitted:
     """Settle the estimator and write the manifest once every repetition is there."""
     present = store.present()
     history = {r: store.history(r) for r in present}
@@ -208,8 +303,15 @@ def _finish(store: ModelStore, job: Job, config: MachConfig, trained: int) -> Fi
         return Fitted(job.plan, None, history, {}, trained)
     manifest = store.manifest()
     if manifest is None or config.estimator not in (AUTO, manifest["estimator"]):
-        settled, metrics = settle(load(store.folder, allow_partial=True), job.validation, config.estimator)
-        store.finish(settled.estimator, settled.threshold, metrics)
+        predictor = load(store.folder, allow_partial=True)
+        if manifest is None:
+            try:
+                ranking = _ranking(job, predictor, config, store, executor, on_progress)
+            except Interrupted:
+                raise Interrupted(_how_to_resume(store, [])) from None
+            predictor = replace(predictor, ranking=ranking)
+        settled, metrics = settle(predictor, job.validation, config.estimator)
+        store.finish(settled.estimator, settled.threshold, metrics, settled.ranking)
     else:
         metrics = manifest["metrics"]
     return Fitted(job.plan, load(store.folder, verify=False), history, metrics, trained)

@@ -83,6 +83,8 @@ def plan_training(
         learner=_kind(config),
         bucketing=config.bucketing,
         label_text=label_text.fingerprint if fingerprints and label_text is not None else "",
+        ranker=config.ranker,
+        ranker_bytes=config.ranker_bytes,
     )
     expected_weights = None
     if config.learner == LINEAR:

@@ -102,7 +102,7 @@ def watched(
     """
     board = Board.for_repetitions(list(repetitions), max(1, parts_of(job)))
     try:
-        with _stop_on_signals(board if sink is not None else None), _watch(board, job, on_progress):
+        with stopping_on_signals(board if sink is not None else None), _watch(board, job, on_progress):
             yield board
     except WorkerDied:
         if not board.should_stop():
@@ -122,7 +122,7 @@ def rows_to_visit(job: Job) -> int:
 
 
 @contextmanager
-def _stop_on_signals(board: Board | None) -> Iterator[None]:
+def stopping_on_signals(board: Board | None) -> Iterator[None]:
     """Let SIGINT and SIGTERM ask the workers to save and stop; a second signal stops at once.
 
     Python delivers signals to the main thread only: elsewhere, or without a board, nothing changes.

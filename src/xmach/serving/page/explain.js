@@ -42,11 +42,25 @@ function rivalOf(rival, estimator, total) {
   );
 }
 
+const PARTS = {
+  mach: "Sketch: its buckets",
+  ranker: "Its own classifier",
+  profile: "Similar to its rows",
+  text: "Similar to its text",
+  prior: "How frequent it is",
+  unseen: "No training rows",
+  intercept: "For every label",
+};
+
+/** One part of a ranker's score, on the scale of log-odds. */
+const termOf = ([name, value]) => el("li", { class: "rival" }, el("span", { class: "label" }, PARTS[name] ?? name), el("span", { class: "number" }, `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`));
+
 const verdict = ({ agreeing, repetitions }) => `${agreeing} of ${counted(repetitions.length, "repetition")} ${agreeing === 1 ? "agrees" : "agree"}`;
 
 function heading(answer) {
   const score = percent(asProbability(answer.score, answer.estimator));
-  const merged = `Score ${score}: ${mergeOf(answer.estimator)} of its ${counted(answer.repetitions.length, "bucket probability", "bucket probabilities")}.`;
+  const buckets = counted(answer.repetitions.length, "bucket probability", "bucket probabilities");
+  const merged = `Score ${score}: ${mergeOf(answer.estimator, buckets)}.`;
   return [el("h2", {}, verdict(answer)), el("p", { class: "muted small" }, merged)];
 }
 
@@ -55,6 +69,8 @@ function contents(answer, query) {
   const total = repetitions.length;
   const parts = [section("Buckets", ...strip(repetitions))];
   if (answer.words.length > 0) parts.push(section("Words that drove it", ...words(query, answer.words, estimator)));
+  const terms = Object.entries(answer.parts);
+  if (terms.length > 0) parts.push(section("What the score adds up", el("ul", { class: "rivals" }, ...terms.map(termOf))));
   const list = rivals.length > 0
     ? el("ul", { class: "rivals" }, ...rivals.map((rival) => rivalOf(rival, estimator, total)))
     : el("p", { class: "muted small" }, "No other label shares a bucket with it.");

@@ -1,13 +1,18 @@
 // What a score means. `log` is a mean of logarithms: shown as e to it, the geometric mean of the bucket probabilities.
 // So every number on the page is a merge of the R probabilities that the strip shows.
 
+// `rank` is the second stage's score, an estimate of the probability that the label is right.
+
 const MERGES = { mean: "the mean", min: "the least", median: "the median", log: "the geometric mean" };
 
 /** A score on the scale of probabilities, 0 to 1. */
 const asProbability = (score, estimator) => Math.min(1, Math.max(0, estimator === "log" ? Math.exp(score) : score));
 
-/** How an estimator merges bucket probabilities, in words. */
-const mergeOf = (estimator) => MERGES[estimator] ?? "a merge";
+/** How an estimator merges a label's bucket probabilities, in words. */
+function mergeOf(estimator, buckets) {
+  if (estimator === "rank") return "estimated by the ranker";
+  return `${MERGES[estimator] ?? "a merge"} of its ${buckets}`;
+}
 
 /** What leaving a word out does to the score: a factor where scores are logarithms, else a difference. */
 function effectText(effect, estimator) {

@@ -20,7 +20,7 @@ from xmach.data.arrays import as_rows, as_sparse_rows, check_columns
 from xmach.data.labels.name_index import NameIndex
 from xmach.data.labels.names import LabelNames
 from xmach.decoding import Candidates, Decoder, Explanation
-from xmach.decoding.candidates import is_per_row
+from xmach.decoding.candidates import PreparedCandidates, is_per_row
 from xmach.decoding.explanation import Evidence, Rival, WordEffect, find_rivals, label_evidence, repetition_evidence
 from xmach.errors import InputError, NotEnoughMemory
 from xmach.features import Scaler, word_spans
@@ -28,6 +28,8 @@ from xmach.models import LinearModel
 from xmach.models.network import ROWS_ALIKE
 from xmach.parameters import whole
 from xmach.planning import usable_cores
+from xmach.predictor.second_stage import Batch, SecondStage
+from xmach.ranking import Ranking
 from xmach.types import (
     AnyArray,
     BucketModel,
@@ -46,6 +48,7 @@ from xmach.types import (
 
 _FEW_ROWS = min(16, ROWS_ALIKE)  # so few are not worth a second thread, and each gets the bits it gets alone
 _MOST_WORDS = 63  # of a text, whose effect `explain` measures; with the whole text four batches
+MACH, RANK = STAGES = ("mach", "rank")  # the sketch's own order; the shortlist ranked anew
 DENSE_CELLS = 2**27  # the most entries that `predict_proba` gives: 1 GiB of float64
 
 
@@ -76,6 +79,7 @@ class Predictor:
     mean_labels: float = 1.0  # labels a training row
     feature_names: tuple[str, ...] | None = None  # (d,) of the table that was trained on
     index: Index | None = None  # tables that lie beside the model; None: the decoder chooses
+    ranking: Ranking | None = None  # the second stage; None: MACH's own order is the answer
     pages: Pages | None = None  # of the files that the models lie in; None: they are in memory
 
     def __repr__(self) -> str:
@@ -116,8 +120,8 @@ class Predictor:
         """The sketch itself: (n, R, B) bucket probabilities."""
         rows = self.rows(X)
         out = np.empty((rows.shape[0], len(self.models), self.hashes.n_buckets), np.float32)
-        for start, stop, sketch in self.sketches(rows):
-            out[start:stop] = sketch
+        for batch in self.batches(rows):
+            out[batch.start : batch.stop] = batch.sketch
         return out
 
     def top_k(
@@ -130,10 +134,13 @@ class Predictor:
         include_unseen: bool = False,
         candidates: Candidates | None = None,
         threads: int | None = None,
+        stage: str | None = None,
     ) -> TopK:
         """The k best labels of each row, best first, in bounded memory; labels never trained on come last.
 
-        `estimator`: another one than the model's own. `probabilities`: scores as estimates of the probability.
+        `stage`: "rank" looks twice at the best labels, if the model has a ranker (the default then); "mach" gives the
+        order of the sketch alone. `estimator`: another one than the model's own, for the order of the sketch.
+        `probabilities`: scores as estimates of the probability; scores of a ranker always are.
         `include_unseen`: rank labels without a training row like all others.
         `candidates`: rank only these labels, given as names (strings) or ids (integers): a list for all rows, or a list
         of lists, one per row. The result is the full ranking without the other labels. If a row has fewer than k
@@ -144,28 +151,75 @@ class Predictor:
         rows, k = self.rows(X), min(check_k(k), self.n_labels)
         if threads is not None:
             threads = whole("threads", threads, 1)
-        self.check_estimate(estimator, probabilities)
+        self.check_estimate(estimator, probabilities, stage)
         prepared = None
         if candidates is not None:
             prepared = self.decoder.prepare_candidates(self._candidate_ids(candidates), rows.shape[0])
             k = min(k, prepared.max_answers)
         scores = np.empty((rows.shape[0], k), np.float32)
         ids = np.empty((rows.shape[0], k), np.int64)
-        for start, stop, sketch in self.sketches(rows, threads):
-            best, _ = self.decoder.search_top_k(
-                sketch,
+        for batch in self.batches(rows, threads):
+            best = self.best(
+                batch,
                 k,
                 estimator=estimator,
                 probabilities=probabilities,
                 include_unseen=include_unseen,
                 threads=threads,
-                candidates=None if prepared is None else prepared.slice(start, stop),
+                candidates=None if prepared is None else prepared.slice(batch.start, batch.stop),
+                stage=stage,
             )
-            scores[start:stop], ids[start:stop] = best.scores, best.ids
+            scores[batch.start : batch.stop], ids[batch.start : batch.stop] = best.scores, best.ids
         return TopK(self.names(ids), scores, ids)
 
-    def check_estimate(self, estimator: str | None, probabilities: bool) -> None:
+    def best(
+        self,
+        batch: Batch,
+        k: int,
+        *,
+        estimator: str | None = None,
+        probabilities: bool = False,
+        include_unseen: bool = False,
+        candidates: PreparedCandidates | None = None,
+        threads: int | None = None,
+        stage: str | None = None,
+    ) -> TopK:
+        """`top_k` for a batch whose sketch is there, with candidates from `decoder.prepare_candidates`; ids only."""
+        if self._ranks(stage, estimator):
+            return self._second_stage.top_k(batch, k, candidates, include_unseen, threads)
+        return self.decoder.top_k(
+            batch.sketch,
+            k,
+            estimator=estimator,
+            probabilities=probabilities,
+            include_unseen=include_unseen,
+            threads=threads,
+            candidates=candidates,
+        )
+
+    def _ranks(self, stage: str | None, estimator: str | None) -> bool:
+        """Whether the ranker decides about the answer."""
+        if stage not in (None, *STAGES):
+            raise InputError(f"stage must be one of {', '.join(STAGES)}, got {stage!r}")
+        if stage == RANK and self.ranking is None:
+            raise InputError("this model has no ranker: leave out stage='rank', or train it with one")
+        if stage == RANK and estimator is not None:
+            raise InputError("an estimator orders the sketch; leave out stage='rank', or estimator")
+        return self.ranking is not None and stage != MACH and estimator is None
+
+    @cached_property
+    def _second_stage(self) -> SecondStage:
+        assert self.ranking is not None
+        return self.second_stage(self.ranking)
+
+    def second_stage(self, ranking: Ranking) -> SecondStage:
+        """The second stage of another ranking over this model's sketch, as training tries them."""
+        return SecondStage(self.decoder, ranking, ranking.known(self.label_counts.seen()))
+
+    def check_estimate(self, estimator: str | None, probabilities: bool, stage: str | None = None) -> None:
         """Raise `InputError` if the model cannot estimate probabilities with this estimator (None: its own)."""
+        if self._ranks(stage, estimator):
+            return
         if probabilities and (estimator or self.estimator) == "mean" and not self.calibrated:
             raise InputError(
                 "bucket scores of the squared hinge are not probabilities, so the unbiased estimate does not exist: "
@@ -209,12 +263,16 @@ class Predictor:
                 f"use top_k(X, k), or at most {max(1, DENSE_CELLS // self.n_labels)} rows at a time"
             )
         result = np.empty((rows.shape[0], self.n_labels))
-        for start, stop, sketch in self.sketches(rows):
+        for batch in self.batches(rows):
+            if self._ranks(None, None):
+                best = self.best(batch, self.n_labels)
+                np.put_along_axis(result[batch.start : batch.stop], best.ids, best.scores, axis=1)
+                continue
             unbiased = self.estimator == "mean" and self.calibrated
-            scores = self.decoder.scores(sketch, probabilities=unbiased).astype(np.float64)
+            scores = self.decoder.scores(batch.sketch, probabilities=unbiased).astype(np.float64)
             if self.estimator == "log":
                 scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-            result[start:stop] = np.maximum(scores, 0.0)
+            result[batch.start : batch.stop] = np.maximum(scores, 0.0)
         result[:, self.label_counts.dense() == 0] = 0.0
         result[~result.any(axis=1)] = 1.0
         result /= result.sum(axis=1, keepdims=True)
@@ -240,18 +298,25 @@ class Predictor:
         shortened = [f"{x[:start]} {x[end:]}" for start, end in spans]
         rows = self.rows([x, *shortened]) if spans else self._one_row(x)
         sketch, scores = self.bucket_probabilities(slice_rows(rows, 0, 1)), list[FloatArray]()
+        candidates, parts = self.decoder.prepare_candidates(ids, rows.shape[0]), dict[str, float]()
         for start, stop in row_batches(rows.shape[0], _FEW_ROWS):
-            part = self.bucket_probabilities(slice_rows(rows, start, stop))
-            best = self.decoder.top_k(part, 1, estimator=estimator, candidates=ids, threads=1)
-            scores.append(best.scores[:, 0])
+            for batch in self.batches(slice_rows(rows, start, stop)):
+                best = self.best(batch, 1, estimator=estimator, candidates=candidates, include_unseen=True, threads=1)
+                scores.append(best.scores[:, 0])
+                if self._ranks(None, estimator) and not parts:
+                    parts = self._second_stage.contributions(batch, ids)
         every = np.concatenate(scores)
         repetitions = repetition_evidence(self.hashes, sketch[0], ids)
         best, shared = find_rivals(self.hashes, self.decoder, sketch, int(ids[0]), estimator)
+        if self._ranks(None, estimator) and best.ids.size:
+            places = {label: place for place, label in enumerate(best.ids[0].tolist())}
+            best = self.top_k(slice_rows(rows, 0, 1), len(places), candidates=best.ids[0], include_unseen=True)
+            shared = [shared[places[label]] for label in best.ids[0].tolist()]
         rivals = self.names(best.ids[0]).tolist(), nine_digits(best.scores[0]), shared
         return Explanation(
             label=self.names(ids).tolist()[0],
             score=nine_digits(every[:1])[0],
-            estimator=estimator or self.estimator,
+            estimator=RANK if self._ranks(None, estimator) else estimator or self.estimator,
             agreeing=sum(each.agrees for each in repetitions),
             repetitions=repetitions,
             rivals=[Rival(*each) for each in zip(*rivals, strict=True)],
@@ -259,6 +324,7 @@ class Predictor:
                 WordEffect(x[start:end], start, end, effect)
                 for (start, end), effect in zip(spans, nine_digits(every[0] - every[1:]), strict=True)
             ],
+            parts=parts,
         )
 
     def _one_row(self, x: Any) -> Rows:
@@ -270,8 +336,10 @@ class Predictor:
             raise InputError(f"x must be one text or row, got {rows.shape[0]} of them")
         return rows
 
-    def sketches(self, rows: Rows, threads: int | None = None) -> Iterator[tuple[int, int, FloatArray]]:
-        """(start, stop, bucket probabilities) of consecutive batches of rows; each batch overwrites the one before.
+    def batches(self, rows: Rows, threads: int | None = None, *, scaled: bool = False) -> Iterator[Batch]:
+        """Consecutive batches of rows with their bucket probabilities; each batch overwrites the one before.
+
+        `scaled`: the rows are scaled already.
 
         Each thread computes one repetition at a time, with linear algebra on one thread: so a product has the same bits
         whatever the number of cores, and threads of two kinds do not wait for each other's core.
@@ -283,10 +351,10 @@ class Predictor:
             part, out = rows if size == n_rows else slice_rows(rows, start, stop), sketch[: stop - start]
             if self.pages is not None:
                 self.pages.expect(part)
-            scaled = self.scaler.apply(part)
+            ready = part if scaled else self.scaler.apply(part)
 
-            def forward(r: int, scaled: Rows = scaled, out: FloatArray = out) -> None:
-                out[:, r] = self.models[r].probabilities(scaled)
+            def forward(r: int, ready: Rows = ready, out: FloatArray = out) -> None:
+                out[:, r] = self.models[r].probabilities(ready)
 
             workers = 1 if len(out) <= _FEW_ROWS else min(len(self.models), threads or usable_cores())
             with _linear_algebra().limit(limits=1):
@@ -296,7 +364,7 @@ class Predictor:
                 else:
                     with ThreadPoolExecutor(workers) as pool:
                         list(pool.map(forward, repetitions))
-            yield start, stop, out
+            yield Batch(start, stop, ready, out)
 
     def names(self, ids: IntArray) -> AnyArray:
         """The label names of ids; None for the id -1, which is no label's."""
@@ -351,7 +419,9 @@ class Predictor:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the decoder's tables, which are made again when needed; the models travel as arrays in memory."""
-        kept = {name: value for name, value in vars(self).items() if name not in ("decoder", "_name_index")}
+        kept = {
+            name: value for name, value in vars(self).items() if name not in ("decoder", "_second_stage", "_name_index")
+        }
         return kept | {"index": None, "pages": None}
 
     @property

@@ -1,0 +1,284 @@
+"""Trains the second stage of a model whose repetitions are there: profiles, shortlists, classifiers, fusion.
+
+Each step runs in shards through the executor. With a store, a finished shard is kept until the model is finished, so a
+run that is killed resumes after it. Bytes do not depend on how the work was divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from xmach.config import PROFILE
+from xmach.data import Dataset, LabelTexts
+from xmach.data.arrays import as_sparse_rows
+from xmach.errors import Interrupted
+from xmach.executors import Board, Executor, LocalExecutor
+from xmach.files import scratch_folder
+from xmach.learners import PreparedRows
+from xmach.metrics import propensities
+from xmach.models.bucket_weights import BucketWeights
+from xmach.planning import Plan
+from xmach.predictor import Predictor
+from xmach.ranking import Fusion, LabelWeights, Profiles, Ranking, Shortlist, ShortlistSizes, log_frequencies
+from xmach.ranking.fusion import Trial
+from xmach.ranking.label_rows import LabelRows, rows_of_labels
+from xmach.ranking.label_training import RankerSettings
+from xmach.ranking.profiles import profile_part
+from xmach.store import ModelStore
+from xmach.training.bucketing import mean_one
+from xmach.training.run import ProgressHandler, StageProgress, stopping_on_signals
+from xmach.training.shards import (
+    Material,
+    ProfileShard,
+    RankerShard,
+    SharedArrays,
+    ShortlistShard,
+    rows_to_arrays,
+    run_shard,
+)
+from xmach.types import AnyArray, FloatArray, SparseRows
+
+COSTS = (0.3, 1.0, 3.0)  # of the classifiers; held-out rows choose
+NEGATIVE_SIZES = ShortlistSizes(mach=50, profile=20)  # of training rows: whose wrong labels are negatives
+_LABELS, _SHARDS = 4096, 64  # labels of a shard, at least; shards, at most
+_ROWS = 8192  # rows of a shard
+_SMALL = 200_000  # label occurrences that are not worth starting processes for
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What held-out rows decided."""
+
+    fusion: Fusion
+    cost: float
+
+
+class RankingTrainer:
+    """Trains the second stage from a model's rows; `prepared` are the scaled rows of the linear learners."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        data: Dataset,
+        prepared: PreparedRows,
+        predictor: Predictor,
+        label_text: LabelTexts | None = None,
+        *,
+        store: ModelStore | None,
+        executor: Executor,
+        on_progress: ProgressHandler | None,
+        label: str = "",
+    ) -> None:
+        self._plan, self._data, self._prepared, self._predictor = plan, data, prepared, predictor
+        self._label_text = label_text
+        self._store, self._on_progress, self._label = store, on_progress, label
+        self._executor = executor if data.labels.nnz > _SMALL else LocalExecutor()
+
+    def train(self, validation: Dataset | None, choice: Choice | None) -> tuple[Ranking, Choice]:
+        """Train all parts. Without a `choice`, the validation rows make it."""
+        board = Board.for_repetitions([0])
+        with self._scratch() as scratch, stopping_on_signals(board if self._store is not None else None):
+            try:
+                return self._train(validation, choice, self._material(board, scratch), scratch)
+            finally:
+                board.close()
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Path | None]:
+        """A folder for arrays that worker processes share; None if there are no such processes."""
+        if self._executor.workers == 1:
+            yield None
+            return
+        with scratch_folder() as folder:
+            yield folder
+
+    def _material(self, board: Board, scratch: Path | None) -> Material:
+        data, (rows, features, scale) = self._data, self._prepared
+        positives = rows_of_labels(data.labels, 0, data.n_labels, _weights(data))
+        return Material(
+            rows=_shared(rows_to_arrays(replace(rows, indices=features[rows.indices])), scratch, "rows"),
+            n_features=self._plan.n_features,
+            scale=scale,
+            labels=_shared(rows_to_arrays(data.labels), scratch, "labels"),
+            n_labels=data.n_labels,
+            positives=_shared(_lists(positives), scratch, "positives"),
+            seed=self._plan.seed,
+            monitor=board,
+            store=self._store,
+        )
+
+    def _train(
+        self, validation: Dataset | None, choice: Choice | None, material: Material, scratch: Path | None
+    ) -> tuple[Ranking, Choice]:
+        frequencies = log_frequencies(self._data.label_counts())
+        ranking = Ranking(Fusion({"mach": 1.0}), frequencies, texts=self._texts())
+        ranked = self._plan.ranker != PROFILE and (choice is None or choice.fusion.uses("ranker"))
+        if ranked or choice is None or choice.fusion.uses("profile"):
+            ranking = replace(ranking, profiles=self._profiles(material))
+        if not ranked:
+            if choice is None:
+                assert validation is not None
+                choice = Choice(self._fitted(ranking, validation)[0], 0.0)
+            return _with_choice(ranking, choice), choice
+        negatives = self._negatives(material, ranking.profiles, scratch)
+        if choice is None:
+            assert validation is not None
+            choice = self._chosen(ranking, validation, material, negatives)
+        if choice.fusion.uses("ranker"):
+            weights = self._classifiers(material, negatives, choice.cost, "ranker")
+            ranking = replace(ranking, ranker=self._joined(weights))
+        return _with_choice(ranking, choice), choice
+
+    # --- the parts
+
+    def _profiles(self, material: Material) -> Profiles:
+        shards = [ProfileShard(f"profiles-{i:05d}", material, labels) for i, labels in enumerate(self._label_ranges())]
+        arrays = self._run("label profiles", shards, "labels")
+        parts = [BucketWeights.from_arrays(s.labels.start, a) for s, a in zip(shards, arrays, strict=True)]
+        return Profiles.join(parts, self._plan.n_features, self._data.n_labels, most_bytes=self._bytes(0.5))
+
+    def _texts(self) -> Profiles | None:
+        """The texts of labels as profiles."""
+        if self._label_text is None or not len(self._label_text.ids):
+            return None
+        ids, n_labels = self._label_text.ids, self._data.n_labels
+        rows = as_sparse_rows(self._predictor.scaler.apply(self._label_text.rows))
+        starts = np.zeros(n_labels + 1, np.int64)
+        starts[ids + 1] = 1
+        lists = LabelRows(0, np.cumsum(starts), np.arange(len(ids), dtype=np.int32), np.ones(len(ids), np.float32))
+        return Profiles.join([profile_part(rows, lists)], self._plan.n_features, n_labels)
+
+    def _negatives(self, material: Material, profiles: Profiles | None, scratch: Path | None) -> SharedArrays:
+        """The rows that wrongly have each label on their shortlist."""
+        assert profiles is not None
+        n_rows, store, executor = self._data.n_rows, self._store, self._executor
+        local = executor.workers == 1 or store is None  # a model in memory is not sent to worker processes
+        shared = _shared(profiles.arrays(), None if local else scratch, "profiles")
+        shards = [
+            ShortlistShard(
+                f"shortlists-{i:05d}",
+                material,
+                range(start, min(start + _ROWS, n_rows)),
+                self._predictor if local or store is None else store.folder,
+                shared,
+                NEGATIVE_SIZES,
+                1 if executor.workers == 1 or not local else executor.workers,
+            )
+            for i, start in enumerate(range(0, n_rows, _ROWS))
+        ]
+        parts = self._run("shortlists", shards, "rows", LocalExecutor() if local else executor)
+        lengths = np.concatenate([np.diff(part["indptr"]) for part in parts])
+        ids = np.concatenate([part["ids"] for part in parts])
+        wrong = SparseRows(np.append(0, np.cumsum(lengths)), ids, np.ones(len(ids), np.float32), self._data.n_labels)
+        return _shared(_lists(rows_of_labels(wrong, 0, wrong.n_columns, _weights(self._data))), scratch, "negatives")
+
+    def _classifiers(self, material: Material, negatives: SharedArrays, cost: float, name: str) -> list[BucketWeights]:
+        settings = RankerSettings(cost=cost)
+        shards = [
+            RankerShard(f"{name}-{i:05d}", material, labels, negatives, settings)
+            for i, labels in enumerate(self._label_ranges())
+        ]
+        arrays = self._run("classifiers of labels", shards, "labels")
+        return [BucketWeights.from_arrays(s.labels.start, a) for s, a in zip(shards, arrays, strict=True)]
+
+    def _joined(self, weights: Sequence[BucketWeights]) -> LabelWeights:
+        return LabelWeights.join(weights, self._plan.n_features, self._data.n_labels, most_bytes=self._bytes(0.5))
+
+    def _bytes(self, share: float) -> int | None:
+        """The bytes that a part may take."""
+        return None if self._plan.ranker_bytes is None else max(1, int(share * self._plan.ranker_bytes))
+
+    # --- the choice
+
+    def _chosen(self, ranking: Ranking, validation: Dataset, material: Material, negatives: SharedArrays) -> Choice:
+        """The cost and the fusion that rank the validation rows best."""
+        best: tuple[float, Choice] | None = None
+        for cost in COSTS:
+            weights = self._classifiers(material, negatives, cost, f"trial-{cost:g}")
+            fusion, quality = self._fitted(replace(ranking, ranker=self._joined(weights)), validation)
+            if best is None or quality > best[0]:
+                best = quality, Choice(fusion, cost)
+        assert best is not None
+        return best[1]
+
+    def _fitted(self, ranking: Ranking, validation: Dataset) -> tuple[Fusion, float]:
+        """The fusion that ranks the validation rows best, and the quality it reaches."""
+        stage, shortlists, values = self._predictor.second_stage(ranking), [], []
+        for batch in self._predictor.batches(self._predictor.rows(validation.features)):
+            shortlist = stage.shortlist(batch)
+            shortlists.append(shortlist)
+            values.append(stage.parts(batch, shortlist))
+        parts = {name: np.concatenate([each[name] for each in values]) for name in values[0]}
+        worth = 1.0 / propensities(self._data.label_counts().dense(), self._data.n_rows)
+        labels = replace(validation.labels, n_columns=max(validation.labels.n_columns, len(worth)))
+        return Trial(_stacked(shortlists), parts, labels, worth).fit()
+
+    # --- running shards
+
+    def _label_ranges(self) -> list[range]:
+        n_labels = self._data.n_labels
+        size = max(_LABELS, -(-n_labels // _SHARDS))
+        return [range(start, min(start + size, n_labels)) for start in range(0, n_labels, size)]
+
+    def _run(
+        self,
+        stage: str,
+        shards: Sequence[ProfileShard | ShortlistShard | RankerShard],
+        unit: str,
+        executor: Executor | None = None,
+    ) -> list[Mapping[str, AnyArray]]:
+        """The arrays of all shards, in order."""
+        total, done = sum(shard.size for shard in shards), 0
+        found: dict[str, Mapping[str, AnyArray] | None] = {}
+        for result in (executor or self._executor).run(run_shard, shards):
+            if not result.finished:
+                continue
+            found[result.name], done = result.arrays, done + result.size
+            if self._on_progress is not None:
+                self._on_progress(StageProgress(f"{self._label}{stage}", done, total, unit))
+        if len(found) < len(shards):
+            raise Interrupted("stopped while the ranker was trained")
+        arrays = []
+        for shard in shards:
+            kept = found[shard.name]
+            if kept is None:
+                assert self._store is not None
+                kept = self._store.piece(shard.name)
+            arrays.append(kept)
+        return arrays
+
+
+def _with_choice(ranking: Ranking, choice: Choice) -> Ranking:
+    """The ranking with its weights, without the parts that do not count."""
+    fusion = choice.fusion
+    return replace(
+        ranking,
+        fusion=fusion,
+        cost=choice.cost,
+        profiles=ranking.profiles if fusion.uses("profile") else None,
+        ranker=ranking.ranker if fusion.uses("ranker") else None,
+        texts=ranking.texts if fusion.uses("text") else None,
+    )
+
+
+def _weights(data: Dataset) -> FloatArray | None:
+    return None if data.weights is None else mean_one(data.weights, data.n_rows)
+
+
+def _lists(rows: LabelRows) -> dict[str, AnyArray]:
+    return {"starts": rows.starts, "rows": rows.rows, "weights": rows.weights}
+
+
+def _shared(arrays: Mapping[str, AnyArray], scratch: Path | None, name: str) -> SharedArrays:
+    return SharedArrays.of(arrays, None if scratch is None else scratch / name)
+
+
+def _stacked(shortlists: Sequence[Shortlist]) -> Shortlist:
+    """The shortlists of consecutive rows as one."""
+    lengths = np.concatenate([np.diff(each.indptr) for each in shortlists])
+    return Shortlist(np.append(0, np.cumsum(lengths)), np.concatenate([each.ids for each in shortlists]))

@@ -1,0 +1,162 @@
+"""The weights of the parts: found on held-out rows, turned into scores, stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from xmach.errors import InputError
+from xmach.metrics import ndcg_at_k, precision_at_k, psp_at_k
+from xmach.ranking import Fusion, Shortlist
+from xmach.ranking.fusion import Trial, log_cosine, log_margin, logistic_line
+from xmach.types import SparseRows
+
+N_ROWS, N_LABELS = 400, 30
+
+
+def made_up(seed: int = 0) -> tuple[Shortlist, SparseRows]:
+    """Shortlists of 12 of 30 labels; each row has two labels, which may be on its shortlist or not."""
+    rng = np.random.default_rng(seed)
+    found = np.array([rng.choice(N_LABELS, 12, replace=False) for _ in range(N_ROWS)])
+    own = np.sort([rng.choice(N_LABELS, 2, replace=False) for _ in range(N_ROWS)], axis=1)
+    labels = SparseRows(
+        np.arange(0, 2 * N_ROWS + 1, 2), own.ravel().astype(np.int32), np.ones(2 * N_ROWS, np.float32), N_LABELS
+    )
+    return Shortlist.of([found]), labels
+
+
+def trial_of(*informative: str, noise: tuple[str, ...] = (), seed: int = 0) -> tuple[Trial, Shortlist, SparseRows]:
+    shortlist, labels = made_up(seed)
+    rng, right = np.random.default_rng(seed + 1), shortlist.are_labels(labels)
+    parts = {name: (2.0 * right + rng.normal(size=len(right))).astype(np.float32) for name in informative}
+    parts |= {name: (3.0 * rng.normal(size=len(right))).astype(np.float32) for name in noise}
+    return Trial(shortlist, parts, labels), shortlist, labels
+
+
+def test_a_part_of_noise_is_left_out() -> None:
+    fusion, quality = trial_of("mach", "profile", noise=("ranker",))[0].fit()
+    assert set(fusion.weights) == {"mach", "profile"}
+    assert all(weight > 0 for weight in fusion.weights.values())
+    assert quality > 0.3
+
+
+def test_the_sketch_always_counts() -> None:
+    fusion, _ = trial_of("profile", noise=("mach",))[0].fit()
+    assert fusion.weights.keys() >= {"mach", "profile"}
+
+
+def test_two_informative_parts_rank_better_than_one() -> None:
+    both, one = trial_of("mach", "ranker")[0], trial_of("mach")[0]
+    assert both.fit()[1] > one.fit()[1] + 0.02
+
+
+def test_the_quality_is_made_of_precision_ndcg_and_psp() -> None:
+    trial, shortlist, labels = trial_of("mach")
+    _, ids = shortlist.best(trial._parts["mach"], 5)
+    psp = psp_at_k(labels, ids, 5, propensities=np.ones(N_LABELS))
+    expected = 0.45 * (precision_at_k(labels, ids, 1) + ndcg_at_k(labels, ids, 5)) + 0.1 * psp
+    assert trial.quality({"mach": 1.0}) == pytest.approx(expected, abs=1e-9)
+    assert trial.quality({"mach": 3.0}) == pytest.approx(expected, abs=1e-9)
+
+
+def test_scores_estimate_the_share_of_right_candidates() -> None:
+    trial, shortlist, labels = trial_of("mach", "profile")
+    fusion, _ = trial.fit()
+    scores = fusion.scores(trial._parts)
+    assert scores.dtype == np.float32
+    assert ((scores > 0) & (scores < 1)).all()
+    assert scores.mean() == pytest.approx(shortlist.are_labels(labels).mean(), abs=0.01)
+
+
+def test_extreme_sums_stay_finite() -> None:
+    scores = Fusion({"mach": 1.0}).scores({"mach": np.array([-1e30, -200.0, 0.0, 200.0], np.float32)})
+    assert np.isfinite(scores).all()
+    assert (np.diff(scores) >= 0).all()
+
+
+def test_slope_and_intercept_are_those_of_a_logistic_regression() -> None:
+    rng = np.random.default_rng(3)
+    x = 5.0 + 3.0 * rng.normal(size=3000)
+    right = rng.random(3000) < 1.0 / (1.0 + np.exp(-(0.7 * x - 4.0)))
+    slope, intercept = logistic_line(x, right)
+    oracle = LogisticRegression(C=1e6, tol=1e-8).fit(x[:, None], right)
+    assert slope == pytest.approx(oracle.coef_[0, 0], rel=2e-2)
+    assert intercept == pytest.approx(oracle.intercept_[0], rel=2e-2)
+
+
+@pytest.mark.parametrize("right", [np.ones(5, np.bool_), np.zeros(5, np.bool_), np.zeros(0, np.bool_)])
+def test_nothing_to_calibrate_on(right: np.ndarray) -> None:
+    assert logistic_line(np.arange(len(right), dtype=np.float64), right) == (1.0, 0.0)
+
+
+def test_a_slope_is_never_negative() -> None:
+    slope, _ = logistic_line(np.arange(100.0), np.arange(100) < 50)  # larger sums are wrong
+    assert slope > 0
+
+
+def test_values_of_parts() -> None:
+    assert log_margin(np.array([0.0, 1.0], np.float32)) == pytest.approx([-np.log(2.0), -np.log1p(np.exp(-3.0))])
+    assert log_cosine(np.array([-0.5, 0.0, 1.0], np.float32)) == pytest.approx(np.log([0.02, 0.02, 1.02]), rel=1e-5)
+
+
+def test_there_and_back() -> None:
+    fusion = Fusion({"mach": 0.71, "prior": -0.2}, 1.5, -3.0)
+    assert Fusion.from_dict(fusion.to_dict()) == fusion
+    assert fusion.uses("mach")
+    assert not fusion.uses("ranker")
+
+
+@pytest.mark.parametrize(
+    ("weights", "slope"),
+    [({"mach": np.inf}, 1.0), ({"other": 1.0}, 1.0), ({"mach": 1.0}, 0.0), ({"mach": 1.0}, np.nan)],
+)
+def test_weights_that_are_none(weights: dict[str, float], slope: float) -> None:
+    with pytest.raises(InputError, match="a ranker's weights must be finite numbers for mach, ranker"):
+        Fusion(weights, slope)
+
+
+def test_rows_without_labels_do_not_count() -> None:
+    shortlist, labels = made_up()
+    part = {"mach": shortlist.are_labels(labels).astype(np.float32)}
+    whole = Trial(shortlist, part, labels).quality({"mach": 1.0})
+    longer = Shortlist(np.append(shortlist.indptr, shortlist.indptr[-1]), shortlist.ids)
+    with_empty_row = replace(labels, indptr=np.append(labels.indptr, labels.indptr[-1]))
+    assert Trial(longer, part, with_empty_row).quality({"mach": 1.0}) == whole
+    nothing = Shortlist(np.zeros(2, np.int64), np.empty(0, np.int64))
+    no_labels = SparseRows(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), N_LABELS)
+    assert Trial(nothing, {"mach": np.empty(0, np.float32)}, no_labels).quality({"mach": 1.0}) == 0.0
+
+
+def test_rare_labels_count_more() -> None:
+    """Of two parts that rank equally many labels right, the one that finds the rare ones gets the weight."""
+    shortlist, labels = made_up()
+    right, rare = shortlist.are_labels(labels), shortlist.ids < N_LABELS // 2
+    parts = {
+        "mach": (right & ~rare).astype(np.float32) * 3,
+        "profile": (right & rare).astype(np.float32) * 3,
+    }
+    worth = np.where(np.arange(N_LABELS) < N_LABELS // 2, 20.0, 1.0)
+    plain, tail = Trial(shortlist, parts, labels), Trial(shortlist, parts, labels, worth)
+    for trial, better in ((plain, None), (tail, "profile")):
+        first, second = trial.quality({"mach": 1.0, "profile": 2.0}), trial.quality({"mach": 2.0, "profile": 1.0})
+        assert (first > second) == (better == "profile") or abs(first - second) < 0.01
+
+
+def test_labels_without_rows_compete_by_their_texts() -> None:
+    """No held-out row has such a label: what they lack elsewhere is made up for, as far as no row suffers."""
+    shortlist, labels = made_up()
+    right, rng = shortlist.are_labels(labels), np.random.default_rng(0)
+    unseen = ~right & (rng.random(len(right)) < 0.2)
+    parts = {
+        "mach": np.where(right, -0.1, -8.0).astype(np.float32),
+        "text": np.where(right, 0.0, -2.0).astype(np.float32),
+        "unseen": unseen.astype(np.float32),
+    }
+    fusion, _ = Trial(shortlist, parts, labels).fit()
+    assert 5.0 < fusion.weights["unseen"] < 8.0
+    similar = {"mach": np.array([-8.0, -0.1]), "text": np.array([0.0, -2.0]), "unseen": np.array([1.0, 0.0])}
+    scores = fusion.scores({name: values.astype(np.float32) for name, values in similar.items()})
+    assert scores[0] > scores[1]  # the text of the unseen label says that it is meant

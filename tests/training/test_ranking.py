@@ -1,0 +1,313 @@
+"""Training of the second stage: what is stored, the same bytes whatever runs it, resumed wherever it was stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.conftest import made_up
+
+from xmach.data import Dataset
+from xmach.errors import Interrupted, ModelCorrupt
+from xmach.ranking import fusion as fusion_module
+from xmach.store import ModelStore, load
+from xmach.training import MachConfig, StageProgress, fit
+from xmach.training import ranking as ranking_module
+from xmach.training import trial as trial_module
+from xmach.types import SparseRows
+
+DATA = made_up(600, 80, 60)
+ASKED = made_up(600, 80, 60).slice(0, 50)
+CONFIG = MachConfig(learner="linear", n_buckets=20, n_repetitions=3, cost=1.0, passes=3, ranker="linear", seed=1)
+LOCAL = {"executor": "local"}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def every_part_in_small_shards() -> Iterator[None]:
+    """Several shards of everything, and no part is left out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking_module, "_LABELS", 16)
+        patch.setattr(ranking_module, "_ROWS", 256)
+        patch.setattr(fusion_module, "_LEAST_GAIN", -1.0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, every_part_in_small_shards: None) -> Path:
+    folder = tmp_path_factory.mktemp("undisturbed") / "model"
+    fit(DATA, CONFIG, folder, **LOCAL)
+    return folder
+
+
+def test_what_is_stored(undisturbed: Path) -> None:
+    files = contents(undisturbed)
+    assert {"profiles.safetensors", "ranker.safetensors"} <= set(files)
+    assert not any(name.startswith("progress") for name in files)
+    manifest = json.loads(files["manifest.json"])
+    assert manifest["format"] == 7
+    assert set(manifest["ranking"]) == {"fusion", "shortlist", "cost"}
+    assert manifest["ranking"]["cost"] in ranking_module.COSTS
+    assert json.loads(files["plan.json"])["ranker"] == "linear"
+    listed = set(manifest["files"])
+    assert {name for name in files if name.endswith(".safetensors")} == {n for n in listed if "safetensors" in n}
+
+
+def test_in_memory_and_in_a_folder_give_the_same_answers(undisturbed: Path) -> None:
+    memory = fit(DATA, CONFIG, **LOCAL).predictor
+    assert memory is not None
+    stored, kept = load(undisturbed).top_k(ASKED.features, 10), memory.top_k(ASKED.features, 10)
+    assert stored.ids.tolist() == kept.ids.tolist()
+    assert stored.scores.tolist() == kept.scores.tolist()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_same_bytes_whatever_the_workers_and_shards(
+    tmp_path: Path, undisturbed: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranking_module, "_SMALL", 0)  # otherwise processes are not started for so few rows
+    monkeypatch.setattr(ranking_module, "_LABELS", 23)
+    fit(DATA, CONFIG, tmp_path / "model", executor="pool" if workers > 1 else "local", workers=workers)
+    assert contents(tmp_path / "model") == contents(undisturbed)
+
+
+class Stopped(Exception):
+    pass
+
+
+def when(stage: str, act: Callable[[], None]) -> Callable[[StageProgress], None]:
+    acted: list[str] = []
+
+    def handle(progress: StageProgress) -> None:
+        if progress.stage == stage and not acted:
+            acted.append(stage)
+            act()
+
+    return handle
+
+
+def give_up() -> None:
+    raise Stopped
+
+
+def terminate() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+STAGES = ("label profiles", "shortlists", "classifiers of labels")
+
+
+@pytest.mark.parametrize("stage", [*STAGES, *(f"trial: {stage}" for stage in STAGES), "trial: training"])
+def test_stopped_in_any_stage_and_resumed(tmp_path: Path, undisturbed: Path, stage: str) -> None:
+    with pytest.raises(Stopped):
+        fit(DATA, CONFIG, tmp_path / "model", **LOCAL, on_progress=when(stage, give_up))
+    assert not (tmp_path / "model" / "manifest.json").exists()
+    fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
+    assert contents(tmp_path / "model") == contents(undisturbed)
+
+
+def test_a_signal_stops_between_shards_and_says_how_to_resume(tmp_path: Path, undisturbed: Path) -> None:
+    with pytest.raises(Interrupted, match=r"stopped before the ranker was finished; .* run it again to resume"):
+        fit(DATA, CONFIG, tmp_path / "model", **LOCAL, on_progress=when("shortlists", terminate))
+    fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
+    assert contents(tmp_path / "model") == contents(undisturbed)
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut off"])
+def test_a_damaged_shard_is_made_again_with_a_warning(tmp_path: Path, undisturbed: Path, damage: str) -> None:
+    with pytest.raises(Stopped):
+        fit(DATA, CONFIG, tmp_path / "model", **LOCAL, on_progress=when("classifiers of labels", give_up))
+    shard = tmp_path / "model" / "progress" / "ranker-profiles-00000.safetensors"
+    content = shard.read_bytes()
+    shard.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:] if damage == "flipped" else content[:100])
+    with pytest.warns(UserWarning, match="ranker-profiles-00000.safetensors is damaged: this shard is made again"):
+        fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
+    assert contents(tmp_path / "model") == contents(undisturbed)
+
+
+def test_repetitions_are_those_of_a_model_without_a_ranker(tmp_path: Path, undisturbed: Path) -> None:
+    fit(DATA, replace(CONFIG, ranker="none"), tmp_path / "plain", **LOCAL)
+    plain, ranked = load(tmp_path / "plain"), load(undisturbed)
+    assert plain.ranking is None
+    assert plain.top_k(ASKED.features, 10).ids.tolist() == ranked.top_k(ASKED.features, 10, stage="mach").ids.tolist()
+    assert json.loads((tmp_path / "plain" / "plan.json").read_text())["format"] == 5  # as before
+
+
+def test_validation_rows_choose(tmp_path: Path) -> None:
+    stages = set[str]()
+    fitted = fit(
+        DATA.slice(100, 600), CONFIG, tmp_path / "model", **LOCAL, validation=DATA.slice(0, 100),
+        on_progress=lambda progress: stages.add(progress.stage),
+    )  # fmt: skip
+    assert not any(stage.startswith("trial") for stage in stages)
+    assert fitted.predictor is not None
+    assert fitted.predictor.ranking is not None
+    assert fitted.predictor.threshold is not None
+
+
+def test_profiles_alone(tmp_path: Path) -> None:
+    fit(DATA, replace(CONFIG, ranker="profile"), tmp_path / "model", **LOCAL)
+    ranking = load(tmp_path / "model").ranking
+    assert ranking is not None
+    assert ranking.ranker is None
+    assert ranking.profiles is not None
+    assert not (tmp_path / "model" / "ranker.safetensors").exists()
+
+
+def test_a_byte_budget(tmp_path: Path) -> None:
+    """Half for the profiles, half for the classifiers."""
+
+    def size(folder: Path) -> int:
+        return sum((folder / name).stat().st_size for name in ranked_files(folder))
+
+    data = made_up(600, 400, 60, labels_each=6)
+    fit(data, replace(CONFIG, ranker="profile"), tmp_path / "free", **LOCAL)
+    ranking = load(tmp_path / "free").ranking
+    assert ranking is not None
+    assert ranking.profiles is not None
+    budget = int(1.2 * ranking.profiles.n_bytes)  # 0.6 times the profiles
+    fit(data, replace(CONFIG, ranker="profile", ranker_bytes=budget), tmp_path / "model", **LOCAL)
+    assert 0.8 * budget / 2 < size(tmp_path / "model") < budget / 2 + 1000  # a header
+    assert size(tmp_path / "free") > budget / 2 + 1000
+
+
+def test_too_few_rows_for_a_choice(tmp_path: Path) -> None:
+    fitted = fit(made_up(100, 40, 30), CONFIG, tmp_path / "model", **LOCAL)
+    assert fitted.predictor is not None
+    assert fitted.predictor.ranking is None
+    assert load(tmp_path / "model").top_k(made_up(100, 40, 30).features, 3).ids.shape == (100, 3)
+
+
+def test_many_rows_are_held_out_of_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("xmach.training.fit"), "MANY_ROWS", 500)
+    stages = set[str]()
+    fit(DATA, CONFIG, tmp_path / "model", **LOCAL, on_progress=lambda progress: stages.add(progress.stage))
+    assert not any(stage.startswith("trial") for stage in stages)
+    store = ModelStore(tmp_path / "model")
+    assert store.label_counts().total == 2 * (600 - 60)
+    assert store.plan().validation != ""
+    before = contents(tmp_path / "model")
+    fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
+    assert contents(tmp_path / "model") == before
+
+
+def test_rows_that_tell_nothing_are_not_held_out() -> None:
+    split = trial_module.split_rows(DATA, 0)
+    assert split is not None
+    assert len(split.held_out) == 60
+    assert sorted([*split.kept, *split.held_out]) == list(range(600))
+    n_rows = 400  # each of the last 200 rows has a label of its own, and no other
+    own = np.append(np.zeros(200), np.arange(1, 201)).astype(np.int32)
+    labels = SparseRows(np.arange(n_rows + 1), own, np.ones(n_rows, np.float32), 201)
+    rows = Dataset(DATA.features.take(np.arange(n_rows)), labels)
+    found = trial_module.split_rows(rows, 0)
+    assert found is not None
+    assert found.held_out.max() < 200
+    with_texts = trial_module.split_rows(rows, 0, with_texts=True)
+    assert with_texts is not None
+    assert with_texts.held_out.max() >= 200
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.training.test_ranking import CONFIG, DATA
+from xmach.training import fit
+from xmach.ranking import fusion
+from xmach.training import ranking
+ranking._LABELS, ranking._ROWS, fusion._LEAST_GAIN = 16, 256, -1.0
+fit(DATA, CONFIG, Path(sys.argv[1]), executor="local")
+"""
+
+
+@pytest.mark.slow
+def test_ten_kills_at_random_moments_give_the_same_bytes(tmp_path: Path, undisturbed: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "model")]
+    begun = time.monotonic()
+    subprocess.run([*command[:-1], str(tmp_path / "timed")], check=True)
+    whole, draw, kills = time.monotonic() - begun, random.Random(0), 0
+    while kills < 10:
+        process = subprocess.Popen(command)
+        time.sleep(draw.uniform(0.4, 1.0) * whole)
+        if process.poll() is None:
+            process.kill()
+            kills += 1
+        process.wait()
+        if (tmp_path / "model" / "manifest.json").exists() and kills < 10:
+            assert contents(tmp_path / "model") == contents(undisturbed)
+            subprocess.run(["rm", "-r", str(tmp_path / "model")], check=True)
+    subprocess.run(command, check=True)
+    assert contents(tmp_path / "model") == contents(undisturbed)
+
+
+# --- damaged files
+
+
+@pytest.fixture
+def copied(tmp_path: Path, undisturbed: Path) -> Path:
+    for name, content in contents(undisturbed).items():
+        (tmp_path / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "copy" / name).write_bytes(content)
+    return tmp_path / "copy"
+
+
+def ranked_files(folder: Path) -> list[str]:
+    return [name for name in ("profiles.safetensors", "ranker.safetensors") if (folder / name).exists()]
+
+
+def test_every_changed_byte_is_noticed_or_harmless(copied: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name in ranked_files(copied):
+        content = (copied / name).read_bytes()
+        for place in rng.choice(len(content), 60, replace=False).tolist():
+            damaged = bytearray(content)
+            damaged[place] ^= 1 << int(rng.integers(8))
+            (copied / name).write_bytes(bytes(damaged))
+            with pytest.raises(ModelCorrupt, match=name):
+                load(copied)
+            with suppress(ModelCorrupt):  # the answer may be wrong, but nothing crashes
+                load(copied, verify=False).top_k(ASKED.features, 5)
+        (copied / name).write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda ranking: ranking.pop("fusion"), "the ranker's settings are damaged"),
+        (lambda ranking: ranking["fusion"].update(slope=-1.0), "the ranker's settings are damaged"),
+        (lambda ranking: ranking["fusion"]["weights"].update(other=1.0), "the ranker's settings are damaged"),
+        (lambda ranking: ranking["fusion"]["weights"].update(text=1.0), "the ranker's score needs text"),
+        (lambda ranking: ranking.update(shortlist={"mach": "many"}), "the ranker's settings are damaged"),
+        (lambda ranking: ranking.update(shortlist={"mach": -5, "profile": 3, "text": 3}), "settings are damaged"),
+    ],
+)
+def test_a_damaged_manifest(copied: Path, change: Callable[[dict[str, object]], object], message: str) -> None:
+    manifest = json.loads((copied / "manifest.json").read_text())
+    change(manifest["ranking"])
+    (copied / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ModelCorrupt, match=message):
+        load(copied, verify=False)
+
+
+def test_files_of_another_model(copied: Path, tmp_path: Path) -> None:
+    fit(DATA, replace(CONFIG, seed=2), tmp_path / "other", **LOCAL)
+    for name in ranked_files(copied):
+        if (tmp_path / "other" / name).exists():
+            (copied / name).write_bytes((tmp_path / "other" / name).read_bytes())
+            with pytest.raises(ModelCorrupt, match="belongs to another model"):
+                load(copied, verify=False)
