@@ -186,6 +186,29 @@ def test_a_byte_budget(tmp_path: Path) -> None:
     assert size(tmp_path / "free") > budget / 2 + 1000
 
 
+def test_of_many_rows_some_give_negatives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    real = ranking_module.rows_of_labels
+
+    def spy(labels: SparseRows, *rest: object) -> object:
+        asked.append(labels.shape)
+        return real(labels, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ranking_module, "rows_of_labels", spy)
+    monkeypatch.setattr(ranking_module, "MOST_NEGATIVE_ROWS", 180)  # of 600 rows every third
+    memory = fit(DATA, CONFIG, **LOCAL).predictor
+    assert (200, 60) in asked
+    fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
+    assert memory is not None
+    assert memory.ranking is not None
+    assert memory.ranking.ranker is not None
+    again = load(tmp_path / "model").ranking
+    assert again is not None
+    assert again.ranker is not None
+    for name, array in again.ranker.arrays().items():
+        assert array.tobytes() == memory.ranking.ranker.arrays()[name].tobytes()
+
+
 def test_too_few_rows_for_a_choice(tmp_path: Path) -> None:
     fitted = fit(made_up(100, 40, 30), CONFIG, tmp_path / "model", **LOCAL)
     assert fitted.predictor is not None

@@ -45,6 +45,7 @@ from xmach.types import AnyArray, FloatArray, SparseRows
 
 COSTS = (0.3, 1.0, 3.0)  # of the classifiers; held-out rows choose
 NEGATIVE_SIZES = ShortlistSizes(mach=50, profile=20)  # of training rows: whose wrong labels are negatives
+MOST_NEGATIVE_ROWS = 50_000  # or as many as there are labels: of more rows every second, third, ... gives negatives
 _LABELS, _SHARDS = 4096, 64  # labels of a shard, at least; shards, at most
 _ROWS = 8192  # rows of a shard
 _SMALL = 200_000  # label occurrences that are not worth starting processes for
@@ -157,25 +158,28 @@ class RankingTrainer:
         """The rows that wrongly have each label on their shortlist."""
         assert profiles is not None
         n_rows, store, executor = self._data.n_rows, self._store, self._executor
+        step = max(1, n_rows // max(MOST_NEGATIVE_ROWS, self._data.n_labels))
         local = executor.workers == 1 or store is None  # a model in memory is not sent to worker processes
         shared = _shared(profiles.arrays(), None if local else scratch, "profiles")
         shards = [
             ShortlistShard(
                 f"shortlists-{i:05d}",
                 material,
-                range(start, min(start + _ROWS, n_rows)),
+                range(start, min(start + _ROWS * step, n_rows), step),
                 self._predictor if local or store is None else store.folder,
                 shared,
                 NEGATIVE_SIZES,
                 1 if executor.workers == 1 or not local else executor.workers,
             )
-            for i, start in enumerate(range(0, n_rows, _ROWS))
+            for i, start in enumerate(range(0, n_rows, _ROWS * step))
         ]
         parts = self._run("shortlists", shards, "rows", LocalExecutor() if local else executor)
         lengths = np.concatenate([np.diff(part["indptr"]) for part in parts])
         ids = np.concatenate([part["ids"] for part in parts])
         wrong = SparseRows(np.append(0, np.cumsum(lengths)), ids, np.ones(len(ids), np.float32), self._data.n_labels)
-        return _shared(_lists(rows_of_labels(wrong, 0, wrong.n_columns, _weights(self._data))), scratch, "negatives")
+        weights = _weights(self._data)
+        lists = rows_of_labels(wrong, 0, wrong.n_columns, None if weights is None else weights[::step])
+        return _shared(_lists(lists._replace(rows=lists.rows * np.int32(step))), scratch, "negatives")
 
     def _classifiers(self, material: Material, negatives: SharedArrays, cost: float, name: str) -> list[BucketWeights]:
         settings = RankerSettings(cost=cost)

@@ -124,17 +124,17 @@ class ShortlistShard:
     def run(self) -> dict[str, AnyArray]:
         """Make the shortlists, and leave out the rows' own labels."""
         predictor = _opened(self.predictor) if isinstance(self.predictor, Path) else self.predictor
-        some = self.material.sparse_rows().slice(self.rows.start, self.rows.stop)
+        which = np.arange(self.rows.start, self.rows.stop, self.rows.step)
+        some = self.material.sparse_rows().take(which)
         scaled = replace(some, values=some.values * np.float32(self.material.scale))
         stage = predictor.second_stage(
             shortlisting(self.material.n_labels, None if self.profiles is None else self.profiles.open(), self.sizes)
         )
-        labels = rows_from_arrays(self.material.labels.open(), self.material.n_labels)
+        labels = rows_from_arrays(self.material.labels.open(), self.material.n_labels).take(which)
         indptr, ids = [np.zeros(1, np.int64)], []
         for batch in predictor.batches(scaled, self.threads, scaled=True):
             shortlist = stage.shortlist(batch, threads=self.threads)
-            first = self.rows.start + batch.start
-            wrong = shortlist.without(labels.slice(first, self.rows.start + batch.stop))
+            wrong = shortlist.without(labels.slice(batch.start, batch.stop))
             indptr.append(indptr[-1][-1] + wrong.indptr[1:])
             ids.append(wrong.ids.astype(np.int32))
         return {"indptr": np.concatenate(indptr), "ids": np.concatenate(ids)}
