@@ -10,6 +10,7 @@ from tests.conftest import made_up
 
 from xmach import MACHClassifier
 from xmach.errors import InputError
+from xmach.evaluation import evaluate
 from xmach.predictor import Predictor
 from xmach.predictor import predictor as predictor_module
 from xmach.ranking import Fusion, ShortlistSizes
@@ -107,6 +108,19 @@ def test_candidates_for_each_row(predictor: Predictor) -> None:
         assert np.isneginf(scores[ids < 0]).all()
 
 
+@pytest.mark.parametrize("each_row", [False, True])
+def test_candidates_without_rows_come_last_unless_asked_for(predictor: Predictor, each_row: bool) -> None:
+    unseen = np.flatnonzero(predictor.label_counts.dense() == 0)[:2]
+    candidates = np.sort(np.append(unseen, np.flatnonzero(predictor.label_counts.dense())[:9]))
+    given = [candidates] * 40 if each_row else candidates
+    best = predictor.top_k(ROWS, 11, candidates=given)
+    assert np.isin(best.ids[:, 9:], unseen).all()
+    assert np.sort(best.ids, axis=1).tolist() == [candidates.tolist()] * 40
+    assert (np.diff(best.scores[:, :9], axis=1) <= 0).all()
+    asked = predictor.top_k(ROWS, 11, candidates=given, include_unseen=True)
+    assert np.isin(asked.ids[:, :9], unseen).any()
+
+
 def test_an_estimator_orders_the_sketch(predictor: Predictor) -> None:
     for name in ("mean", "log", "min"):
         assert (
@@ -175,3 +189,16 @@ def test_labels_that_only_have_a_text_are_found() -> None:
     found = model.top_k(list(TITLES.values()), 1).labels[:, 0]
     assert (found == np.array(names)).mean() > 0.9
     assert (model.top_k(list(TITLES.values()), 1, stage="mach").labels[:, 0] == np.array(names)).mean() < 0.6
+    chances = model.predict_proba(list(TITLES.values()))
+    assert model.classes_[chances.argmax(axis=1)].tolist() == found.tolist()
+
+
+def test_an_evaluation_is_of_the_ranker_unless_an_estimator_is_given(predictor: Predictor) -> None:
+    ranked, sketch = evaluate(predictor, DATA, (1,), (None, predictor.estimator))
+    own = [DATA.labels.row(row)[0] for row in range(DATA.n_rows)]
+    for found, stage in ((ranked, "rank"), (sketch, "mach")):
+        best = predictor.top_k(DATA.features, 1, stage=stage).ids[:, 0]
+        right = [label in labels for label, labels in zip(best, own, strict=True)]
+        assert found.metrics["precision@1"] == pytest.approx(np.mean(right))
+    assert ranked.metrics["precision@1"] != sketch.metrics["precision@1"]
+    assert predictor.ranked_by == "rank"

@@ -22,7 +22,7 @@ TEXT = HashedText(200)
 
 
 def classifier(**settings: object) -> MACHClassifier:
-    small = {"n_buckets": 3, "n_repetitions": 2, "hidden": (8,), "epochs": 5, "features": TEXT}
+    small = {"n_buckets": 3, "n_repetitions": 2, "hidden": (8,), "epochs": 5, "features": TEXT, "ranker": "none"}
     return MACHClassifier(**{**small, **settings})
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.serving.conftest import train
 
 from xmach.errors import ModelIncomplete
+from xmach.serving.answering import answer
 from xmach.serving.keeping import Keeper
+from xmach.serving.messages import ExplainRequest, PredictRequest
 from xmach.serving.metrics import Meters
 from xmach.serving.model import Served, version_of
 from xmach.serving.settings import Settings
+from xmach.store import load
 
 
 def exchange(link: Path, folder: Path) -> None:
@@ -123,3 +128,20 @@ def test_a_folder_that_is_half_copied_is_tried_again(
 def test_a_folder_without_a_finished_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelIncomplete, match="no finished model"):
         Served.open(tmp_path)
+
+
+def test_models_with_and_without_a_ranker_take_turns(own_folder: Path, tmp_path: Path) -> None:
+    ranked = train(tmp_path / "ranked", 0, learner="linear", cost=1.0, passes=3, ranker="linear", validation=0.3)
+    assert load(ranked).ranking is not None
+    plain = Path(shutil.copytree(own_folder, tmp_path / "plain"))
+    keeper, _ = keeper_of(own_folder)
+    for source, estimator in ((ranked, "rank"), (plain, "log"), (ranked, "rank")):
+        shutil.rmtree(own_folder)
+        shutil.copytree(source, own_folder)
+        assert keeper._take() is None
+        assert keeper.served.card["estimator"] == estimator
+        asked = {"exclude": ["red lamp"], "candidates": ["red lamp", "red table", "blue mug"], "threshold": -99.0}
+        requests = [PredictRequest(texts=["red table"], **asked), ExplainRequest(text="red table", label="red table")]
+        found, explained = (json.loads(body) for body in answer(keeper.served, requests) if isinstance(body, bytes))
+        assert found["results"][0]["labels"] == ["red table", "blue mug"]
+        assert bool(explained["parts"]) == (estimator == "rank")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -19,8 +20,8 @@ import numpy as np
 import pytest
 from tests.conftest import made_up
 
-from xmach.data import Dataset
-from xmach.errors import Interrupted, ModelCorrupt
+from xmach.data import Dataset, LabelTexts
+from xmach.errors import Interrupted, ModelCorrupt, ParameterError
 from xmach.ranking import fusion as fusion_module
 from xmach.store import ModelStore, load
 from xmach.training import MachConfig, StageProgress, fit
@@ -132,10 +133,12 @@ def test_a_signal_stops_between_shards_and_says_how_to_resume(tmp_path: Path, un
 def test_a_damaged_shard_is_made_again_with_a_warning(tmp_path: Path, undisturbed: Path, damage: str) -> None:
     with pytest.raises(Stopped):
         fit(DATA, CONFIG, tmp_path / "model", **LOCAL, on_progress=when("classifiers of labels", give_up))
-    shard = tmp_path / "model" / "progress" / "ranker-profiles-00000.safetensors"
+    shard = tmp_path / "model" / "progress" / "ranker-profiles-000000000-000000016.safetensors"
     content = shard.read_bytes()
     shard.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:] if damage == "flipped" else content[:100])
-    with pytest.warns(UserWarning, match="ranker-profiles-00000.safetensors is damaged: this shard is made again"):
+    with pytest.warns(
+        UserWarning, match="ranker-profiles-000000000-000000016.safetensors is damaged: this shard is made again"
+    ):
         fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
     assert contents(tmp_path / "model") == contents(undisturbed)
 
@@ -209,8 +212,65 @@ def test_of_many_rows_some_give_negatives(tmp_path: Path, monkeypatch: pytest.Mo
         assert array.tobytes() == memory.ranking.ranker.arrays()[name].tobytes()
 
 
+@pytest.mark.parametrize(("kind", "least"), [("profile", 2 * (4 * 81 + 7 * 60)), ("linear", 2 * (4 * 81 + 7 * 60))])
+def test_a_budget_that_cannot_be_kept_is_rejected_before_training(tmp_path: Path, kind: str, least: int) -> None:
+    config = replace(CONFIG, ranker=kind, ranker_bytes=least - 1)
+    with pytest.raises(ParameterError, match=rf"ranker_bytes={least - 1} is too little .* give at least {least}"):
+        fit(DATA, config, tmp_path / "model", **LOCAL)
+    assert not (tmp_path / "model").exists()
+    fit(DATA, replace(config, ranker_bytes=least), tmp_path / "model", **LOCAL)
+
+
+def test_a_part_that_does_not_fit_names_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("xmach.training.fit"), "check_ranker_bytes", lambda plan: None)
+    with pytest.raises(ParameterError, match="ranker_bytes=100 is too little: profiles of 60 labels"):
+        fit(DATA, replace(CONFIG, ranker_bytes=100), **LOCAL)
+
+
+@pytest.mark.parametrize("config", [CONFIG, MachConfig(n_buckets=20, n_repetitions=1, hidden=(2,), epochs=1)])
+def test_texts_without_a_ranker_are_told(config: MachConfig) -> None:
+    data = made_up(100, 40, 30)
+    texts = LabelTexts(np.arange(5), data.features.slice(0, 5))
+    with pytest.warns(UserWarning, match="labels with a text join, but their texts are not used"):
+        fit(data, config, **LOCAL, label_text=texts)
+
+
+def test_what_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="xmach")
+    with pytest.warns(UserWarning, match="n_buckets=70 is more than the 60 labels") as warned:
+        fit(DATA, replace(CONFIG, n_buckets=70), tmp_path / "model", **LOCAL)
+    assert len(warned) == 1  # the trial does not repeat it
+    begun, trial, ranker = caplog.messages
+    assert begun.startswith("600 rows")
+    assert trial.startswith(
+        "trial: a model of 540 rows is trained, which chooses the ranker's settings on the other 60"
+    )
+    assert re.fullmatch(r"ranker: parts by weight: mach .*; cost [\d.]+; [\d,]+ values stored", ranker)
+
+
+def test_leftovers_of_a_run_that_was_killed_at_its_very_end(tmp_path: Path, undisturbed: Path) -> None:
+    fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
+    (tmp_path / "model" / "progress" / "trial").mkdir(parents=True)
+    (tmp_path / "model" / "progress" / "ranker-profiles-000000000-000000016.safetensors").write_bytes(b"")
+    with pytest.warns(UserWarning, match="is damaged"):
+        fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
+    assert contents(tmp_path / "model") == contents(undisturbed)
+
+
+@pytest.mark.parametrize("stage", [*STAGES, *(f"trial: {stage}" for stage in STAGES), "trial: training"])
+def test_another_process_is_faster(tmp_path: Path, undisturbed: Path, stage: str) -> None:
+    """It finishes the model and removes shards and the trial under our feet."""
+
+    def finish() -> None:
+        fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
+
+    fit(DATA, CONFIG, tmp_path / "model", **LOCAL, on_progress=when(stage, finish))
+    assert contents(tmp_path / "model") == contents(undisturbed)
+
+
 def test_too_few_rows_for_a_choice(tmp_path: Path) -> None:
-    fitted = fit(made_up(100, 40, 30), CONFIG, tmp_path / "model", **LOCAL)
+    with pytest.warns(UserWarning, match="too few rows to hold some out for a ranker: the model has none"):
+        fitted = fit(made_up(100, 40, 30), CONFIG, tmp_path / "model", **LOCAL)
     assert fitted.predictor is not None
     assert fitted.predictor.ranking is None
     assert load(tmp_path / "model").top_k(made_up(100, 40, 30).features, 3).ids.shape == (100, 3)

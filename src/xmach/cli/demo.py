@@ -92,7 +92,7 @@ def _show_metrics(predictor: Predictor, test: Dataset, seconds: float, folder: P
 
     found = evaluate(predictor, test, (1, 10, 100))[0]
     n_repetitions = predictor.hashes.n_repetitions
-    facts = facts_of("later period", predictor.estimator, n_repetitions, found, weighted=True)
+    facts = facts_of("later period", predictor.ranked_by, n_repetitions, found, weighted=True)
     ModelStore(folder).add_evaluation(facts)
     result = found.metrics
     typer.echo(f"\n{test.n_rows:,} queries of the later period, weighted by sessions (trained in {seconds:.0f} s):")

@@ -85,10 +85,10 @@ def evaluate(
         file, ReadRequest(format, on_error, cache, named, header, label_file, merge), ExpectedSchema.of_model(store)
     )
     left_out = None if filter_labels is None else labels_to_leave_out(filter_labels, file, format, data, merge)
-    name = predictor.estimator if estimator == "auto" else estimator
+    name = None if estimator == "auto" else estimator  # of the sketch: a model with a ranker is not asked for one
     with Meter("evaluating", "rows") as meter:
         result = run(predictor, data, ks, (name,), meter.update, left_out, chosen)[0]
-    facts = facts_of(file.name, name, len(predictor.models), result, data.weights is not None)
+    facts = facts_of(file.name, name or predictor.ranked_by, len(predictor.models), result, data.weights is not None)
     facts |= {} if chosen is None else {"candidates": len(chosen)}
     expected = store.plan().hashes.n_repetitions
     if len(predictor.models) < expected:
@@ -131,11 +131,14 @@ def facts_of(file: str, estimator: str, repetitions: int, result: Evaluation, we
 
 def show(facts: dict[str, Any], depths: list[int], as_json: bool) -> None:
     """Print an evaluation: JSON, or tables with metrics as rows and depths as columns."""
+    from xmach.predictor import RANK
+
     if as_json:
         typer.echo(json.dumps(facts))
         return
     among = f", among {facts['candidates']:,} candidates" if "candidates" in facts else ""
-    typer.echo(f"{facts['rows']:,} rows, estimator {facts['estimator']}, {facts['repetitions']} repetitions{among}")
+    by = "with the ranker" if facts["estimator"] == RANK else f"estimator {facts['estimator']}"
+    typer.echo(f"{facts['rows']:,} rows, {by}, {facts['repetitions']} repetitions{among}")
     typer.echo(_table(facts["metrics"], depths, [*_TABLE], "in %, weighted" if facts["weighted"] else "in %"))
     typer.echo("\n" + _groups(facts["metrics"], depths))
     if facts["weighted"]:  # the paper gives its own metrics and the usual ones both ways

@@ -45,7 +45,7 @@ def _parameter(name: str, proposed: bool) -> inspect.Parameter:
     option, default = options()[name], getattr(DEFAULTS, name)
     kind: Any = Literal[option.choices] if option.choices else option.type
     shown = "proposed" if proposed else str(default)
-    metavar = "WIDTHS" if name == "hidden" else None
+    metavar = {"hidden": "WIDTHS", "ranker_bytes": "SIZE"}.get(name)
     info = typer.Option(option.flag, help=option.help, show_default=shown, metavar=metavar)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, info]
@@ -69,6 +69,8 @@ def _number(text: str) -> Any:
 
 def checked_options(given: dict[str, Any]) -> dict[str, Any]:
     """What was given, without the rest and as values of `MachConfig`; an error names the flag."""
+    from xmach.planning import parse_bytes
+
     checked = {}
     for name, value in given.items():
         if value is None:
@@ -76,6 +78,8 @@ def checked_options(given: dict[str, Any]) -> dict[str, Any]:
         option = options()[name]
         if name == "hidden":
             value = _widths(value)
+        elif name == "ranker_bytes":
+            value = parse_bytes(value, "--ranker-bytes")
         elif option.type is str and not option.choices:
             value = _number(value)
         checked[name] = option.check(option.flag or name, value)

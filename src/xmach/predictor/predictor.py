@@ -207,6 +207,11 @@ class Predictor:
             raise InputError("an estimator orders the sketch; leave out stage='rank', or estimator")
         return self.ranking is not None and stage != MACH and estimator is None
 
+    @property
+    def ranked_by(self) -> str:
+        """What orders the answers unless the caller says otherwise: "rank", the ranker, or the sketch's estimator."""
+        return self.estimator if self.ranking is None else RANK
+
     @cached_property
     def _second_stage(self) -> SecondStage:
         assert self.ranking is not None
@@ -273,7 +278,9 @@ class Predictor:
             if self.estimator == "log":
                 scores = np.exp(scores - scores.max(axis=1, keepdims=True))
             result[batch.start : batch.stop] = np.maximum(scores, 0.0)
-        result[:, self.label_counts.dense() == 0] = 0.0
+        known = self.label_counts.seen() if self.ranking is None else self._second_stage.known
+        if known is not None:
+            result[:, ~known] = 0.0
         result[~result.any(axis=1)] = 1.0
         result /= result.sum(axis=1, keepdims=True)
         return result
@@ -316,7 +323,7 @@ class Predictor:
         return Explanation(
             label=self.names(ids).tolist()[0],
             score=nine_digits(every[:1])[0],
-            estimator=RANK if self._ranks(None, estimator) else estimator or self.estimator,
+            estimator=estimator or self.ranked_by,
             agreeing=sum(each.agrees for each in repetitions),
             repetitions=repetitions,
             rivals=[Rival(*each) for each in zip(*rivals, strict=True)],

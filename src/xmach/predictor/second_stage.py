@@ -26,11 +26,11 @@ class Batch(NamedTuple):
 class SecondStage:
     """Ranks the shortlist of each row anew; the other labels follow in MACH's order.
 
-    `seen` (K,): the labels that may be on a shortlist unless unseen labels are asked for.
+    `known` (K,): the labels that may be on a shortlist unless unseen labels are asked for; None: all.
     """
 
-    def __init__(self, decoder: Decoder, ranking: Ranking, seen: BoolArray | None) -> None:
-        self._decoder, self._ranking, self._seen = decoder, ranking, seen
+    def __init__(self, decoder: Decoder, ranking: Ranking, known: BoolArray | None) -> None:
+        self._decoder, self._ranking, self.known = decoder, ranking, known
 
     def top_k(
         self, batch: Batch, k: int, candidates: PreparedCandidates | None, include_unseen: bool, threads: int | None
@@ -51,12 +51,13 @@ class SecondStage:
         include_unseen: bool = False,
         threads: int | None = None,
     ) -> Shortlist:
-        """The labels of each row that get a second look: all candidates if they are few."""
+        """The labels of each row that get a second look: all candidates if they are few, but not unseen ones."""
         n_rows, size = len(batch.sketch), min(self._ranking.sizes.mach, self._decoder.n_labels)
         if isinstance(candidates, CandidatesPerRow) and candidates.max_answers <= size:
-            return Shortlist(candidates.indptr, candidates.ids)
+            return self._limited(Shortlist(candidates.indptr, candidates.ids), include_unseen)
         if isinstance(candidates, CandidateTable) and len(candidates.ids) <= size:
-            return Shortlist(np.arange(n_rows + 1) * len(candidates.ids), np.tile(candidates.ids, n_rows))
+            every = Shortlist(np.arange(n_rows + 1) * len(candidates.ids), np.tile(candidates.ids, n_rows))
+            return self._limited(every, include_unseen)
         options: dict[str, Any] = {"include_unseen": include_unseen, "threads": threads}
         best = self._decoder.top_k(
             batch.sketch, size, estimator=ESTIMATOR, candidates=candidates, search="beam", **options
@@ -66,17 +67,21 @@ class SecondStage:
             return Shortlist.of([ids])
         return self._ranking.shortlist(batch.rows, ids, self._allowed(candidates, include_unseen))
 
+    def _limited(self, shortlist: Shortlist, include_unseen: bool) -> Shortlist:
+        """The shortlist without the labels that may not be on it."""
+        return shortlist.where(self._may_rank(shortlist.ids, include_unseen))
+
     def _may_rank(self, ids: IntArray, include_unseen: bool) -> BoolArray:
         """Which ids are labels that may be on a shortlist."""
         there: BoolArray = ids >= 0
-        if include_unseen or self._seen is None:
+        if include_unseen or self.known is None:
             return there
-        seen: BoolArray = there & self._seen[ids]
+        seen: BoolArray = there & self.known[ids]
         return seen
 
     def _allowed(self, candidates: PreparedCandidates | None, include_unseen: bool) -> BoolArray | None:
         """The labels (K,) that profiles may add; None for all."""
-        seen = None if include_unseen else self._seen
+        seen = None if include_unseen else self.known
         if candidates is None:
             return seen
         if isinstance(candidates, CandidateMask):

@@ -85,6 +85,11 @@ def _fitting_layout(parts: Sequence[CodedPart], n_labels: int, code_type: type[A
     return layout
 
 
+def least_bytes(n_labels: int, count: int = 0) -> int:
+    """The bytes of starts, scales, biases and the number of features, which `count` entries do not include."""
+    return (n_labels + 1) * np.dtype(start_type(count)).itemsize + 8 * n_labels + 8
+
+
 def _layout(parts: Sequence[CodedPart], n_labels: int, code_type: type[Any], threshold: np.float32) -> Layout:
     """The layout with a threshold, with the type of gap that takes fewer bytes."""
     counts = np.zeros(len(GAP_TYPES), np.int64)
@@ -95,8 +100,7 @@ def _layout(parts: Sequence[CodedPart], n_labels: int, code_type: type[Any], thr
     layouts = []
     for gap_type, count in zip(GAP_TYPES, counts.tolist(), strict=True):
         entry = np.dtype(gap_type).itemsize + np.dtype(code_type).itemsize
-        other = (n_labels + 1) * np.dtype(start_type(count)).itemsize + 8 * n_labels + 8  # scales, biases, n_features
-        layouts.append(Layout(threshold, gap_type, count, count * entry + other))
+        layouts.append(Layout(threshold, gap_type, count, count * entry + least_bytes(n_labels, count)))
     return min(layouts, key=lambda layout: layout.n_bytes)
 
 

@@ -63,10 +63,14 @@ def _most_entries(rows: SparseRows, positives: LabelRows, most: int) -> int:
     return int(np.minimum(values_of_labels, most).sum())
 
 
+def least_bytes(n_features: int, n_labels: int, start_bytes: int = 4) -> int:
+    """The bytes of profiles without any entry: of starts and scales."""
+    return start_bytes * (n_features + 1) + 4 * n_labels
+
+
 def _fixed_bytes(n_features: int, n_labels: int, most_bytes: int) -> int:
     """The bytes of starts and scales; raise InputError if they are more than the limit of all bytes."""
-    start_bytes = 4 if most_bytes < 2**33 else 8  # an entry takes at least 2 bytes
-    fixed = start_bytes * (n_features + 1) + 4 * n_labels
+    fixed = least_bytes(n_features, n_labels, 4 if most_bytes < 2**33 else 8)  # an entry takes at least 2 bytes
     if fixed > most_bytes:
         raise InputError(
             f"profiles of {n_labels:,} labels over {n_features:,} features take {fixed:,} bytes without any entry, "

@@ -26,8 +26,11 @@ class Shortlist(NamedTuple):
 
     def without(self, labels: SparseRows) -> Shortlist:
         """The candidates that are not among the labels (n, K) of their row."""
-        kept = ~self.are_labels(labels)
-        counts = np.bincount(self.rows[kept], minlength=labels.n_rows)
+        return self.where(~self.are_labels(labels))
+
+    def where(self, kept: BoolArray) -> Shortlist:
+        """The candidates that are kept."""
+        counts = np.bincount(self.rows[kept], minlength=len(self.indptr) - 1)
         return Shortlist(np.append(0, np.cumsum(counts)), self.ids[kept])
 
     def are_labels(self, labels: SparseRows) -> BoolArray:

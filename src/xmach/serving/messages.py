@@ -32,7 +32,9 @@ class PredictRequest(_Strict):
     texts: list[StrictStr] | None = Field(None, min_length=1, examples=[["steel drill"]])
     rows: list[RowMessage] | None = Field(None, min_length=1)
     k: StrictInt = Field(5, ge=1, description="Labels of an input.")
-    estimator: Estimator | None = Field(None, description="How the sketch is read; the model's own if left out.")
+    estimator: Estimator | None = Field(
+        None, description="Rank by the sketch alone; if left out: by the model's ranker or own way."
+    )
     candidates: list[Label] | None = Field(None, min_length=1, max_length=_NAMES, description="Only these labels.")
     exclude: list[Label] = Field([], max_length=_NAMES, description="None of these labels.")
     threshold: Number | None = Field(None, description="The least score of a label.")

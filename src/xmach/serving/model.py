@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xmach.errors import InputError, ModelIncomplete
-from xmach.predictor import RANK, Predictor
+from xmach.predictor import Predictor
 from xmach.serving.settings import EXAMPLES_FILE
 from xmach.store import ModelStore, load
 from xmach.types import SparseRows
@@ -87,7 +87,7 @@ def _card(folder: Path, predictor: Predictor, version: str, examples: Sequence[s
         "learner": plan.learner,
         "hidden": [] if plan.linear is not None else list(plan.settings.hidden),
         "loss": plan.settings.loss if plan.linear is None else plan.linear.linear_loss,
-        "estimator": predictor.estimator if predictor.ranking is None else RANK,
+        "estimator": predictor.ranked_by,
         "multilabel": predictor.multilabel,
         "text": predictor.text is not None,
         "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from logging import getLogger
 from pathlib import Path
@@ -19,7 +20,7 @@ from xmach.config import AUTO, EXECUTORS, NONE, RANDOM, SOFTMAX, MachConfig
 from xmach.data import Dataset, LabelTexts
 from xmach.data.labels.mapped_names import MappedNames
 from xmach.data.npy import save_array
-from xmach.errors import Interrupted, NotStorable, ParameterError
+from xmach.errors import Interrupted, NotStorable, ParameterError, XmachError
 from xmach.evaluation import settle
 from xmach.executors import Executor, executor_named
 from xmach.features import fit_scaler
@@ -33,7 +34,7 @@ from xmach.store import ModelStore, load
 from xmach.training.automatic import decided
 from xmach.training.job import Job, facts_of, is_built_in, plan_training
 from xmach.training.memory import check_budget, expected_model_bytes, workers_within
-from xmach.training.ranking import Choice, RankingTrainer
+from xmach.training.ranking import Choice, RankingTrainer, check_ranker_bytes
 from xmach.training.run import ProgressHandler, StageProgress, train, watched
 from xmach.training.trial import MANY_ROWS
 from xmach.training.trial import split_rows as split_for_trial
@@ -43,6 +44,7 @@ _log = getLogger(__name__)
 TRIAL_REPETITIONS = (
     8  # of the model that chooses the ranker's settings, at most; with 4 of 8 the sketch got too little weight
 )
+_in_trial = ContextVar("_in_trial", default=False)  # whether a trial is trained, which leaves the talking to its model
 History = dict[int, list[dict[str, float]]]
 
 
@@ -104,11 +106,12 @@ def fit(
     store = None if folder is None else ModelStore(Path(folder))
     begun = None if store is None else store.begun_plan()
     data, validation = _with_held_out_rows(data, validation, config, label_text is not None)
-    scaler = fit_scaler(data.features, config.scaling)
+    scaler, asked = fit_scaler(data.features, config.scaling), config.ranker
     config = decided(config, data, validation, scaler, begun)
     wanted = _wanted(only, config.n_repetitions)
     workers = min(usable_cores() if workers is None else whole("workers", workers, 1), len(wanted))
-    _warn(_doubts(data, config))
+    if not _in_trial.get():
+        _warn(_doubts(data, config) + _doubts_about_ranker(data, config, asked, validation, label_text))
     check_budget(memory, config, data=data)
 
     def count_labels(done: int, total: int) -> None:
@@ -136,6 +139,7 @@ def fit(
     runner = executor_named(executor, workers) if isinstance(executor, str) else executor
     if memory is not None and runner.workers > workers:
         raise ParameterError(f"memory: {workers} repetitions fit at a time, but the executor runs {runner.workers}")
+    check_ranker_bytes(job.plan)
     missing = wanted if store is None else _begin(store, job, wanted, text)
     outcomes: dict[int, Outcome] = {}
     if missing:
@@ -175,8 +179,19 @@ def _ranking(
         store=store, executor=executor, on_progress=on_progress,
     )  # fmt: skip
     ranking, choice = trainer.train(job.validation, choice)
-    _log.info(f"ranker: {ranking}, cost {choice.cost:g}, {ranking.n_weights:,} weights")
+    if not _in_trial.get():
+        _log.info(f"ranker: {_in_words(ranking)}")
     return ranking
+
+
+def _in_words(ranking: Ranking) -> str:
+    """What a ranker weighs."""
+    weights = ranking.fusion.weights
+    if set(weights) == {"mach"}:
+        return "no other part than the sketch's own score helped on held-out rows"
+    cost = f"; cost {ranking.cost:g}" if "ranker" in weights else ""
+    parts = ", ".join(f"{name} {weight:.3g}" for name, weight in weights.items())
+    return f"parts by weight: {parts}{cost}; {ranking.n_weights:,} values stored"
 
 
 def _chosen_by_trial(
@@ -191,6 +206,11 @@ def _chosen_by_trial(
     if split is None:
         return None
 
+    _log.info(
+        f"trial: a model of {len(split.kept):,} rows is trained, which chooses the ranker's settings on the other "
+        f"{len(split.held_out):,} rows and is then thrown away"
+    )
+
     def report(progress: StageProgress) -> None:
         if on_progress is not None:
             on_progress(progress._replace(stage=f"trial: {progress.stage}"))
@@ -200,15 +220,19 @@ def _chosen_by_trial(
         settings = {}
     fewer = min(config.n_repetitions, TRIAL_REPETITIONS)
     config = replace(config, n_repetitions=fewer, estimator="log", scaling=job.scaler.kind, **settings)
-    fitted = fit(
-        job.data.take(split.kept),
-        config,
-        None if store is None else store.trial_folder(),
-        executor=executor,
-        validation=job.data.take(split.held_out),
-        on_progress=report,
-        label_text=job.label_text,
-    )
+    trial = _in_trial.set(True)
+    try:
+        fitted = fit(
+            job.data.take(split.kept),
+            config,
+            None if store is None else store.trial_folder(),
+            executor=executor,
+            validation=job.data.take(split.held_out),
+            on_progress=report,
+            label_text=job.label_text,
+        )
+    finally:
+        _in_trial.reset(trial)
     assert fitted.predictor is not None
     assert fitted.predictor.ranking is not None
     return Choice(fitted.predictor.ranking.fusion, fitted.predictor.ranking.cost)
@@ -263,6 +287,8 @@ def _begin(store: ModelStore, job: Job, wanted: Sequence[int], text: TextRows | 
         _warn([f"{path} is damaged: this part is trained again" for path in store.drop_damaged_parts(sizes)])
     _warn([f"{path} is damaged: this shard is made again" for path in store.drop_damaged_pieces()])
     missing = [r for r in wanted if not store.has(r)]
+    if _in_trial.get():
+        return missing
     _log.info(
         f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {job.plan.learner} learner, "
         f"{hashes.n_buckets:,} {job.plan.bucketing} buckets; {len(missing)} of {hashes.n_repetitions} repetitions to "
@@ -301,19 +327,25 @@ def _finish(
     history = {r: store.history(r) for r in present}
     if len(present) < config.n_repetitions:
         return Fitted(job.plan, None, history, {}, trained)
-    manifest = store.manifest()
+    manifest, ranking = store.manifest(), None
+    if manifest is None:
+        try:
+            ranking = _ranking(job, load(store.folder, allow_partial=True), config, store, executor, on_progress)
+        except Interrupted:
+            raise Interrupted(_how_to_resume(store, [])) from None
+        except (XmachError, OSError):
+            manifest = store.manifest()
+            if manifest is None:
+                raise
+            _log.info("another process has finished the model meanwhile")
     if manifest is None or config.estimator not in (AUTO, manifest["estimator"]):
         predictor = load(store.folder, allow_partial=True)
-        if manifest is None:
-            try:
-                ranking = _ranking(job, predictor, config, store, executor, on_progress)
-            except Interrupted:
-                raise Interrupted(_how_to_resume(store, [])) from None
-            predictor = replace(predictor, ranking=ranking)
+        predictor = replace(predictor, ranking=ranking) if manifest is None else predictor
         settled, metrics = settle(predictor, job.validation, config.estimator)
         store.finish(settled.estimator, settled.threshold, metrics, settled.ranking)
     else:
         metrics = manifest["metrics"]
+        store.clean()  # what a process left that was killed at its end, or was slower than another
     return Fitted(job.plan, load(store.folder, verify=False), history, metrics, trained)
 
 
@@ -381,6 +413,20 @@ def _doubts(data: Dataset, config: MachConfig) -> list[str]:
     if config.bucketing != RANDOM and not clustered_repetitions(config.bucketing, config.n_repetitions):
         messages.append(f"with one repetition, bucketing={config.bucketing!r} is random buckets")
     return messages
+
+
+def _doubts_about_ranker(
+    data: Dataset, config: MachConfig, asked: str, validation: Dataset | None, label_text: LabelTexts | None
+) -> list[str]:
+    """What to say if there will be no ranker, but somebody asked for one or gave texts of labels."""
+    if asked == NONE or (asked == AUTO and label_text is None):
+        return []
+    unused = "" if label_text is None else "; labels with a text join, but their texts are not used"
+    if config.ranker == NONE:
+        return [f"only linear buckets have a ranker by themselves{unused}; ask for one with ranker='linear'"]
+    if validation is None and split_for_trial(data, config.seed, label_text is not None) is None:
+        return [f"too few rows to hold some out for a ranker: the model has none{unused}; give validation rows"]
+    return []
 
 
 def _warn(messages: Sequence[str]) -> None:

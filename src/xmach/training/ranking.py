@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from xmach.config import PROFILE
+from xmach.config import NONE, PROFILE
 from xmach.data import Dataset, LabelTexts
 from xmach.data.arrays import as_sparse_rows
-from xmach.errors import Interrupted
+from xmach.errors import InputError, Interrupted, NotEnoughMemory, ParameterError
 from xmach.executors import Board, Executor, LocalExecutor
 from xmach.files import scratch_folder
 from xmach.learners import PreparedRows
@@ -26,8 +26,10 @@ from xmach.planning import Plan
 from xmach.predictor import Predictor
 from xmach.ranking import Fusion, LabelWeights, Profiles, Ranking, Shortlist, ShortlistSizes, log_frequencies
 from xmach.ranking.fusion import Trial
+from xmach.ranking.label_joining import least_bytes as classifier_bytes
 from xmach.ranking.label_rows import LabelRows, rows_of_labels
 from xmach.ranking.label_training import RankerSettings
+from xmach.ranking.profiles import least_bytes as profile_bytes
 from xmach.ranking.profiles import profile_part
 from xmach.store import ModelStore
 from xmach.training.bucketing import mean_one
@@ -48,6 +50,8 @@ NEGATIVE_SIZES = ShortlistSizes(mach=50, profile=20)  # of training rows: whose 
 MOST_NEGATIVE_ROWS = 50_000  # or as many as there are labels: of more rows every second, third, ... gives negatives
 _LABELS, _SHARDS = 4096, 64  # labels of a shard, at least; shards, at most
 _ROWS = 8192  # rows of a shard
+_BUDGETED = 2  # parts that share the bytes: profiles and classifiers
+_ENTRY_BYTES = 3  # of a profile, at most: a wide gap and a code
 _SMALL = 200_000  # label occurrences that are not worth starting processes for
 
 
@@ -131,17 +135,18 @@ class RankingTrainer:
             assert validation is not None
             choice = self._chosen(ranking, validation, material, negatives)
         if choice.fusion.uses("ranker"):
-            weights = self._classifiers(material, negatives, choice.cost, "ranker")
+            weights = self._classifiers(material, negatives, choice.cost)
             ranking = replace(ranking, ranker=self._joined(weights))
         return _with_choice(ranking, choice), choice
 
     # --- the parts
 
     def _profiles(self, material: Material) -> Profiles:
-        shards = [ProfileShard(f"profiles-{i:05d}", material, labels) for i, labels in enumerate(self._label_ranges())]
+        shards = [ProfileShard(_named("profiles", labels), material, labels) for labels in self._label_ranges()]
         arrays = self._run("label profiles", shards, "labels")
         parts = [BucketWeights.from_arrays(s.labels.start, a) for s, a in zip(shards, arrays, strict=True)]
-        return Profiles.join(parts, self._plan.n_features, self._data.n_labels, most_bytes=self._bytes(0.5))
+        with self._explained_budget():
+            return Profiles.join(parts, self._plan.n_features, self._data.n_labels, most_bytes=self._bytes())
 
     def _texts(self) -> Profiles | None:
         """The texts of labels as profiles."""
@@ -163,15 +168,16 @@ class RankingTrainer:
         shared = _shared(profiles.arrays(), None if local else scratch, "profiles")
         shards = [
             ShortlistShard(
-                f"shortlists-{i:05d}",
+                _named("shortlists", rows),
                 material,
-                range(start, min(start + _ROWS * step, n_rows), step),
+                rows,
                 self._predictor if local or store is None else store.folder,
                 shared,
                 NEGATIVE_SIZES,
                 1 if executor.workers == 1 or not local else executor.workers,
             )
-            for i, start in enumerate(range(0, n_rows, _ROWS * step))
+            for start in range(0, n_rows, _ROWS * step)
+            for rows in (range(start, min(start + _ROWS * step, n_rows), step),)
         ]
         parts = self._run("shortlists", shards, "rows", LocalExecutor() if local else executor)
         lengths = np.concatenate([np.diff(part["indptr"]) for part in parts])
@@ -181,21 +187,32 @@ class RankingTrainer:
         lists = rows_of_labels(wrong, 0, wrong.n_columns, None if weights is None else weights[::step])
         return _shared(_lists(lists._replace(rows=lists.rows * np.int32(step))), scratch, "negatives")
 
-    def _classifiers(self, material: Material, negatives: SharedArrays, cost: float, name: str) -> list[BucketWeights]:
+    def _classifiers(self, material: Material, negatives: SharedArrays, cost: float) -> list[BucketWeights]:
         settings = RankerSettings(cost=cost)
         shards = [
-            RankerShard(f"{name}-{i:05d}", material, labels, negatives, settings)
-            for i, labels in enumerate(self._label_ranges())
+            RankerShard(_named(f"classifiers-{cost:g}", labels), material, labels, negatives, settings)
+            for labels in self._label_ranges()
         ]
         arrays = self._run("classifiers of labels", shards, "labels")
         return [BucketWeights.from_arrays(s.labels.start, a) for s, a in zip(shards, arrays, strict=True)]
 
     def _joined(self, weights: Sequence[BucketWeights]) -> LabelWeights:
-        return LabelWeights.join(weights, self._plan.n_features, self._data.n_labels, most_bytes=self._bytes(0.5))
+        with self._explained_budget():
+            return LabelWeights.join(weights, self._plan.n_features, self._data.n_labels, most_bytes=self._bytes())
 
-    def _bytes(self, share: float) -> int | None:
+    def _bytes(self) -> int | None:
         """The bytes that a part may take."""
-        return None if self._plan.ranker_bytes is None else max(1, int(share * self._plan.ranker_bytes))
+        return None if self._plan.ranker_bytes is None else self._plan.ranker_bytes // _BUDGETED
+
+    @contextmanager
+    def _explained_budget(self) -> Iterator[None]:
+        """Let the error of a part that does not fit name the option."""
+        try:
+            yield
+        except (InputError, NotEnoughMemory) as error:
+            if self._plan.ranker_bytes is None:
+                raise
+            raise ParameterError(f"ranker_bytes={self._plan.ranker_bytes} is too little: {error}") from None
 
     # --- the choice
 
@@ -203,7 +220,7 @@ class RankingTrainer:
         """The cost and the fusion that rank the validation rows best."""
         best: tuple[float, Choice] | None = None
         for cost in COSTS:
-            weights = self._classifiers(material, negatives, cost, f"trial-{cost:g}")
+            weights = self._classifiers(material, negatives, cost)
             fusion, quality = self._fitted(replace(ranking, ranker=self._joined(weights)), validation)
             if best is None or quality > best[0]:
                 best = quality, Choice(fusion, cost)
@@ -257,6 +274,22 @@ class RankingTrainer:
         return arrays
 
 
+def check_ranker_bytes(plan: Plan) -> None:
+    """Raise ParameterError if the ranker's files cannot be as small as `ranker_bytes`: before training, not after."""
+    if plan.ranker == NONE or plan.ranker_bytes is None:
+        return
+    n_features, n_labels = plan.n_features, plan.hashes.n_labels
+    least = profile_bytes(n_features, n_labels) + _ENTRY_BYTES * n_labels  # each profile keeps its largest entry
+    if plan.ranker != PROFILE:
+        least = max(least, classifier_bytes(n_labels))
+    if plan.ranker_bytes // _BUDGETED < least:
+        sizes = f"{n_labels:,} labels and {n_features:,} features"
+        raise ParameterError(
+            f"ranker_bytes={plan.ranker_bytes} is too little for {sizes}: give at least {_BUDGETED * least}, or train "
+            "without a ranker"
+        )
+
+
 def _with_choice(ranking: Ranking, choice: Choice) -> Ranking:
     """The ranking with its weights, without the parts that do not count."""
     fusion = choice.fusion
@@ -268,6 +301,11 @@ def _with_choice(ranking: Ranking, choice: Choice) -> Ranking:
         ranker=ranking.ranker if fusion.uses("ranker") else None,
         texts=ranking.texts if fusion.uses("text") else None,
     )
+
+
+def _named(what: str, numbers: range) -> str:
+    """The name of a shard: one that another version of xmach made of other labels or rows is not taken for it."""
+    return f"{what}-{numbers.start:09d}-{numbers.stop:09d}"
 
 
 def _weights(data: Dataset) -> FloatArray | None:
