@@ -96,7 +96,7 @@ def place(tmp_path: Path, states: Path, name: str, monkeypatch: pytest.MonkeyPat
 
 
 # more than a hundred changes, much the same for each file
-LONG = ["model", "new model", "training", "training in parts"]
+LONG = ["model", "new model", "training", "training in parts", "training with a ranker"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -31,8 +31,10 @@ from xmach.errors import ModelIncomplete, ModelMissing
 from xmach.executors import Board
 from xmach.features import HashedText
 from xmach.files import is_temporary, scratch_folder
+from xmach.ranking import Fusion, LabelWeights, Profiles, Ranking, profile_part, rows_of_labels
+from xmach.ranking.label_training import RankerSettings, train_labels
 from xmach.store import ModelStore, build_index, open_index
-from xmach.types import TopK
+from xmach.types import SparseRows, TopK
 
 ROWS = "3 10 5\n0,1 0:1.0 3:2.0\n2 1:0.5 4:1\n4 2:1\n"
 
@@ -123,6 +125,52 @@ def _train_parts(folder: Path) -> None:
                 store.put_part(r, part, {"biases": np.zeros(1, np.float32)})
         store.put(r, trained, [{"weights": 5.0}])
     store.finish("log", None, {})
+
+
+def _new_ranked_model(folder: Path) -> None:
+    """A model with every part of a ranker, whatever held-out rows would say about them."""
+    rng = np.random.default_rng(0)
+    X, y = sp.csr_matrix(rng.integers(0, 3, (40, 6))), rng.integers(0, 4, 40)
+    settings: dict[str, Any] = {"n_buckets": 2, "n_repetitions": 2, "cost": 1.0, "passes": 2}
+    model = MACHClassifier(learner="linear", ranker="linear", validation=(X, y), **settings).fit(X, y)
+    rows = SparseRows(np.arange(5), np.arange(4, dtype=np.int32), np.ones(4, np.float32), 6)
+    profiles = Profiles.join([profile_part(rows, rows_of_labels(_identity(4), 0, 4))], 6, 4)
+    own, wrong = (rows_of_labels(_identity(4, shift), 0, 4) for shift in (0, 1))
+    ranker = LabelWeights.join([train_labels(rows, own, wrong, RankerSettings(), 0)], 6, 4)
+    fusion = Fusion({"mach": 1.0, "ranker": 1.0, "profile": 1.0, "text": 1.0})
+    ranking = Ranking(fusion, np.ones(4, np.float32), profiles, profiles, ranker)
+    model.predictor_ = replace(model.predictor_, ranking=ranking)
+    _keep(folder, model)
+
+
+def _identity(size: int, shift: int = 0) -> SparseRows:
+    """Row i has the label i + shift."""
+    labels = np.roll(np.arange(size, dtype=np.int32), shift)
+    return SparseRows(np.arange(size + 1), labels, np.ones(size, np.float32), size)
+
+
+def _train_ranker(folder: Path) -> None:
+    """As a ranker is trained: a trial model and shards, which are removed when the model is finished."""
+    model, store = _fitted(folder, 0), ModelStore(folder / "model")
+    predictor: Any = model._fitted()
+    every = (model._plan, predictor.label_counts, predictor.label_names, predictor.scaler)
+    store.begin(*every)
+    assert store.drop_damaged_pieces() == []
+    for r, trained in enumerate(predictor.models):
+        store.put(r, trained, [{"weights": 5.0}])
+    if store.manifest() is not None:
+        store.clean()
+        return
+    trial = ModelStore(store.trial_folder())
+    trial.begin(*every)
+    for r, trained in enumerate(predictor.models):
+        trial.put(r, trained, [{"weights": 5.0}])
+    for each in (trial, store):
+        for name in ("profiles", "shortlists", "classifiers"):
+            if not each.has_piece(name):
+                each.put_piece(name, {"starts": np.zeros(1, np.int64)})
+            each.piece(name)
+        each.finish("log", None, {}, predictor.ranking)
 
 
 # --- the rest
@@ -220,6 +268,7 @@ WRITES = {
     "new model": Write(_new_model, _save, _read_model),
     "training": Write(_new_model, _train, _read_model),
     "training in parts": Write(_new_linear_model, _train_parts, _read_model),
+    "training with a ranker": Write(_new_ranked_model, _train_ranker, _read_model),
     "cache": Write(_rows, lambda folder: read_dataset(folder / "rows.txt", cache=folder / "cache"), _read_cache),
     "damaged cache": Write(_a_damaged_cache, _merge, _read_damaged_cache),
     "label texts": Write(_titles, _order_texts, _read_ordered_texts),

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -289,6 +290,25 @@ def test_many_rows_are_held_out_of_the_model(tmp_path: Path, monkeypatch: pytest
     assert contents(tmp_path / "model") == before
 
 
+def test_many_rows_of_a_model_that_was_begun_without_a_ranker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an older version begins it."""
+    fit(DATA, replace(CONFIG, ranker="none"), tmp_path / "model", only=[0], **LOCAL)
+    monkeypatch.setattr(import_module("xmach.training.fit"), "MANY_ROWS", 500)
+    fitted = fit(DATA, replace(CONFIG, ranker="auto"), tmp_path / "model", **LOCAL)
+    assert (fitted.plan.ranker, fitted.trained) == ("none", 2)
+
+
+def test_who_trains_the_last_repetition_trains_the_ranker(tmp_path: Path, undisturbed: Path) -> None:
+    fitted = fit(DATA, CONFIG, tmp_path / "one", only=[0, 2], **LOCAL)
+    assert fitted.predictor is None
+    assert not (tmp_path / "one" / "progress" / "trial").exists()
+    fit(DATA, CONFIG, tmp_path / "other", only=[1], **LOCAL)
+    shutil.copy(tmp_path / "other" / "repetition-001.safetensors", tmp_path / "one")
+    assert load(tmp_path / "one", allow_partial=True).ranking is None
+    fit(DATA, CONFIG, tmp_path / "one", **LOCAL)
+    assert contents(tmp_path / "one") == contents(undisturbed)
+
+
 def test_rows_that_tell_nothing_are_not_held_out() -> None:
     split = trial_module.split_rows(DATA, 0)
     assert split is not None
@@ -385,6 +405,25 @@ def test_a_damaged_manifest(copied: Path, change: Callable[[dict[str, object]], 
     (copied / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(ModelCorrupt, match=message):
         load(copied, verify=False)
+
+
+def test_a_manifest_that_lost_its_ranker(copied: Path) -> None:
+    manifest = json.loads((copied / "manifest.json").read_text())
+    del manifest["ranking"]
+    (copied / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ModelCorrupt, match=r"there is profiles.safetensors, but no weights of a ranker"):
+        load(copied)
+
+
+def test_files_that_changed_places(copied: Path) -> None:
+    manifest = json.loads((copied / "manifest.json").read_text())
+    manifest["files"]["texts.safetensors"] = manifest["files"]["profiles.safetensors"]
+    (copied / "manifest.json").write_text(json.dumps(manifest))
+    shutil.copy(copied / "profiles.safetensors", copied / "texts.safetensors")
+    with pytest.raises(
+        ModelCorrupt, match=r"texts.safetensors: this file belongs to another model \(its file differs\)"
+    ):
+        load(copied)
 
 
 def test_files_of_another_model(copied: Path, tmp_path: Path) -> None:

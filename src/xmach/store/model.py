@@ -273,7 +273,7 @@ class ModelStore(ModelFolder):
         about = {"format": self.format_number, "plan": sha256_of(self.folder / PLAN)}
         for name, part in _files_of(ranking).items():
             if part is not None:
-                write_tensors(self.folder / name, part.arrays(), about)
+                write_tensors(self.folder / name, part.arrays(), about | {"file": name})
 
     def _piece_path(self, name: str) -> Path:
         return self.folder / "progress" / f"ranker-{name}.safetensors"
@@ -287,6 +287,11 @@ class ModelStore(ModelFolder):
         """The second stage of a finished model, memory-mapped; None if it has none."""
         manifest = self.manifest()
         if manifest is None or manifest.get("ranking") is None:
+            listed = (
+                [] if manifest is None else [name for name in (PROFILES, TEXTS, RANKER) if name in manifest["files"]]
+            )
+            if listed:
+                raise ModelCorrupt(f"{self.folder / MANIFEST}: there is {listed[0]}, but no weights of a ranker")
             return None
         values, plan = manifest["ranking"], self.bare_plan()
         expected = (plan.n_features, plan.hashes.n_labels)
@@ -296,7 +301,7 @@ class ModelStore(ModelFolder):
                 return None
             path = self.folder / name
             arrays, about = read_tensors(path, verify)
-            self._check_shared(path, about, {})
+            self._check_shared(path, about, {"file": name} if "file" in about else {})
             try:
                 made = kind.from_arrays(arrays)
             except InputError as error:

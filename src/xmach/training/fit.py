@@ -105,7 +105,7 @@ def fit(
     memory = None if memory is None else whole("memory", memory, 1)
     store = None if folder is None else ModelStore(Path(folder))
     begun = None if store is None else store.begun_plan()
-    data, validation = _with_held_out_rows(data, validation, config, label_text is not None)
+    data, validation = _with_held_out_rows(data, validation, config, label_text is not None, begun)
     scaler, asked = fit_scaler(data.features, config.scaling), config.ranker
     config = decided(config, data, validation, scaler, begun)
     wanted = _wanted(only, config.n_repetitions)
@@ -239,10 +239,14 @@ def _chosen_by_trial(
 
 
 def _with_held_out_rows(
-    data: Dataset, validation: Dataset | None, config: MachConfig, with_texts: bool
+    data: Dataset, validation: Dataset | None, config: MachConfig, with_texts: bool, begun: Plan | None
 ) -> tuple[Dataset, Dataset | None]:
     """The rows to train on and to choose on: of many rows some are held out for the ranker, if it has no others."""
-    if validation is not None or data.n_rows < MANY_ROWS or decide(config, facts_of(data)).ranker == NONE:
+    if validation is not None or data.n_rows < MANY_ROWS:
+        return data, validation
+    if begun is not None and config.ranker == AUTO:  # an older version may have begun it without a ranker
+        config = replace(config, ranker=begun.ranker)
+    if decide(config, facts_of(data)).ranker == NONE:
         return data, validation
     split = split_for_trial(data, config.seed, with_texts)
     if split is None:
