@@ -68,3 +68,12 @@ def test_train_says_what_the_ranker_weighs(xmach: Run, rows: Path, tmp_path: Pat
     assert "trial: a model of 540 rows is trained, which chooses the ranker's settings on the other 60 rows" in said
     assert re.search(r"^ranker: (parts by weight: mach|no other part than the sketch)", said, re.MULTILINE)
     assert "<" not in said
+    assert ": complete, 3 repetitions, with a ranker, " in said
+
+
+def test_train_and_inspect_tell_the_weights_as_json(xmach: Run, trained: Path, rows: Path) -> None:
+    told = json.loads(xmach("train", rows, "--model", trained, *OPTIONS, "--json").stdout)["ranker"]
+    assert told == json.loads(xmach("inspect", trained, "--json").stdout)["ranking"]["fusion"]["weights"]
+    line = next(line for line in xmach("inspect", trained).stdout.splitlines() if line.startswith("ranker"))
+    assert ("cost" in line) == ("ranker" in told)
+    assert f"weights mach {told['mach']:.3g}" in line

@@ -249,6 +249,16 @@ def test_what_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert re.fullmatch(r"ranker: parts by weight: mach .*; cost [\d.]+; [\d,]+ values stored", ranker)
 
 
+@pytest.mark.parametrize("name", ["plan.json", "repetition-000.safetensors"])
+def test_a_trial_that_cannot_be_used_begins_anew(tmp_path: Path, undisturbed: Path, name: str) -> None:
+    with pytest.raises(Stopped):
+        fit(DATA, CONFIG, tmp_path / "model", **LOCAL, on_progress=when("trial: shortlists", give_up))
+    (tmp_path / "model" / "progress" / "trial" / name).write_text("{}")
+    with pytest.warns(UserWarning, match=r"trial is damaged, or of another version of xmach .* the trial begins anew"):
+        fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
+    assert contents(tmp_path / "model") == contents(undisturbed)
+
+
 def test_leftovers_of_a_run_that_was_killed_at_its_very_end(tmp_path: Path, undisturbed: Path) -> None:
     fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
     (tmp_path / "model" / "progress" / "trial").mkdir(parents=True)

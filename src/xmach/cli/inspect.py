@@ -110,8 +110,10 @@ def _ranker(kind: str, facts: dict[str, Any]) -> str:
     ranking = facts["ranking"]
     if ranking is None:
         return kind if kind == NONE else f"{kind}, {'left out' if facts['complete'] else 'not trained yet'}"
-    weights = ", ".join(f"{name} {weight:g}" for name, weight in ranking["fusion"]["weights"].items())
-    return f"{kind}, cost {ranking['cost']:g}, weights {weights}"
+    used = ranking["fusion"]["weights"]
+    weights = ", ".join(f"{name} {weight:.3g}" for name, weight in used.items())
+    cost = f"cost {ranking['cost']:g}, " if "ranker" in used else ""
+    return f"{kind}, {cost}weights {weights}"
 
 
 def _expected_bytes(store: ModelStore) -> int | None:

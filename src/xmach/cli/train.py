@@ -140,11 +140,14 @@ def _facts(model: Path, fitted: Fitted) -> dict[str, Any]:
         "complete": fitted.complete,
     }
     if fitted.predictor is not None:
+        ranking = fitted.predictor.ranking
         facts |= {"estimator": fitted.predictor.estimator, "metrics": fitted.metrics}
+        facts |= {"ranker": None if ranking is None else dict(ranking.fusion.weights)}
     return facts | {"trained": fitted.trained}
 
 
 def _state(facts: dict[str, Any]) -> str:
     if facts["complete"]:
-        return f"complete, {facts['repetitions']} repetitions, estimator {facts['estimator']}"
+        by = f"estimator {facts['estimator']}" if facts["ranker"] is None else "with a ranker"
+        return f"complete, {facts['repetitions']} repetitions, {by}"
     return f"{facts['present']} of {facts['repetitions']} repetitions are there"

@@ -20,11 +20,11 @@ from xmach.config import AUTO, EXECUTORS, NONE, RANDOM, SOFTMAX, MachConfig
 from xmach.data import Dataset, LabelTexts
 from xmach.data.labels.mapped_names import MappedNames
 from xmach.data.npy import save_array
-from xmach.errors import Interrupted, NotStorable, ParameterError, XmachError
+from xmach.errors import Interrupted, ModelError, NotStorable, ParameterError, XmachError
 from xmach.evaluation import settle
 from xmach.executors import Executor, executor_named
 from xmach.features import fit_scaler
-from xmach.files import scratch_folder
+from xmach.files import remove_at_once, scratch_folder
 from xmach.learners import LinearLearner, Outcome, PartLearner, SoftmaxLearner, prepare_rows
 from xmach.parameters import whole
 from xmach.planning import Plan, decide, human_bytes, usable_cores
@@ -220,22 +220,29 @@ def _chosen_by_trial(
         settings = {}
     fewer = min(config.n_repetitions, TRIAL_REPETITIONS)
     config = replace(config, n_repetitions=fewer, estimator="log", scaling=job.scaler.kind, **settings)
+    options: dict[str, Any] = {"executor": executor, "on_progress": report, "label_text": job.label_text}
+    rows, options["validation"] = job.data.take(split.kept), job.data.take(split.held_out)
     trial = _in_trial.set(True)
     try:
-        fitted = fit(
-            job.data.take(split.kept),
-            config,
-            None if store is None else store.trial_folder(),
-            executor=executor,
-            validation=job.data.take(split.held_out),
-            on_progress=report,
-            label_text=job.label_text,
-        )
+        fitted = fit(rows, config, **options) if store is None else _resumed_trial(store, rows, config, options)
     finally:
         _in_trial.reset(trial)
     assert fitted.predictor is not None
     assert fitted.predictor.ranking is not None
     return Choice(fitted.predictor.ranking.fusion, fitted.predictor.ranking.cost)
+
+
+def _resumed_trial(store: ModelStore, rows: Dataset, config: MachConfig, options: dict[str, Any]) -> Fitted:
+    """Train the trial model, or what is missing of it; from the start if what is there cannot be used."""
+    folder = store.trial_folder()
+    try:
+        return fit(rows, config, folder, **options)
+    except ModelError as error:
+        if store.manifest() is not None:  # another process has finished the model, and removed its trial
+            raise
+        _warn([f"{folder} is damaged, or of another version of xmach ({error}): the trial begins anew"])
+        remove_at_once(folder)
+        return fit(rows, config, folder, **options)
 
 
 def _with_held_out_rows(
