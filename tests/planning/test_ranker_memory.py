@@ -87,7 +87,7 @@ def test_a_stored_ranker_is_mapped_while_predicting() -> None:
 def test_the_expected_ranker() -> None:
     data = DataSize(20_756, 19, 11.2)  # citeulike_t; docs/ranking.md has what came out
     found = expected_ranker("linear", 46_316, 20_000, data)
-    assert found.profile_entries == pytest.approx(2.4e6, rel=0.1)
+    assert found.profile_entries == pytest.approx(2.4e6, rel=0.3)
     assert found.weights == pytest.approx(3.0e6, rel=0.2)
     assert found.tried_weights > found.weights
     profiles = expected_ranker("profile", 46_316, 20_000, data)

@@ -102,7 +102,7 @@ def why_weights(request: Request, shape: Shape) -> Iterator[str]:
     )
     if shape.ranker is not None:
         yield (
-            f"the ranker is expected to take {human_bytes(shape.ranker_bytes)} on disk: within a factor of about 2; "
+            f"the ranker is expected to take {human_bytes(shape.ranker_bytes)} on disk: within a factor of about 3; "
             "--ranker none leaves it out"
         )
     if request.joint:
