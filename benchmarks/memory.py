@@ -13,11 +13,14 @@ import numpy as np
 
 from benchmarks.places import table, write_results
 from benchmarks.processes import peak_bytes
+from xmach.config import LINEAR_RANKER, NONE
 from xmach.data import Dataset, write_xmc
 from xmach.learners.session import effective_batch_size
 from xmach.planning import (
     DataSize,
+    RankerSize,
     Shape,
+    expected_ranker,
     expected_weights,
     human_bytes,
     prediction_bytes,
@@ -25,7 +28,8 @@ from xmach.planning import (
     training_bytes,
 )
 from xmach.planning.linear_sizes import TYPICAL_COST
-from xmach.store import ModelStore
+from xmach.planning.ranker_sizes import HIGHEST_COST
+from xmach.store import ModelStore, load
 from xmach.types import SparseRows
 
 
@@ -38,6 +42,7 @@ class Case:
     batch_size: int = 256
     workers: int = 1
     cost: float | None = None  # of linear buckets; None: chosen, as passes are
+    ranker: str = NONE
 
 
 # In every one each feature occurs: an untouched Adam moment would take no memory.
@@ -107,9 +112,35 @@ SOFTMAX_TRAINING = {
     "softmax buckets, many rows": _softmax(100_000, 10_000, 300, 1, DataSize(300_000, 20, 1)),
     "softmax buckets, 2 workers": _softmax(30_000, 40_000, 800, 2, DataSize(40_000, 30, 1), workers=2),
 }
-TRAINING |= LINEAR_TRAINING | SOFTMAX_TRAINING
-PREDICTION |= LINEAR_PREDICTION
+
+
+def _ranked(
+    n_labels: int, n_features: int, n_buckets: int, n_repetitions: int, data: DataSize, workers: int = 1
+) -> Case:
+    """Linear buckets with a ranker. Rows show their labels, or it would be of no use, and not be stored."""
+    case = _linear(n_labels, n_features, n_buckets, n_repetitions, data, workers)
+    ranker = expected_ranker(LINEAR_RANKER, n_labels, n_features, data)
+    return replace(case, shape=replace(case.shape, ranker=ranker), ranker=LINEAR_RANKER)
+
+
+# Every part of a ranker is stored, so that its size is known; of the costs only the highest is tried, which takes most.
+_STORING_ALL = f"""
+from xmach.cli import main
+from xmach.ranking import fusion
+from xmach.training import ranking
+fusion._LEAST_GAIN, ranking.COSTS = -1.0, ({HIGHEST_COST},)
+main()
+"""
+RANKED_TRAINING = {
+    "ranker": _ranked(2000, 20_000, 500, 2, DataSize(20_000, 40, 3)),
+    "ranker, 2^18 features": _ranked(50_000, 2**18, 1000, 2, DataSize(60_000, 20, 2)),
+    "ranker, 2 workers": _ranked(5000, 20_000, 300, 2, DataSize(60_000, 15, 4), workers=2),
+}
+RANKED_PREDICTION = {"ranker": _ranked(2000, 20_000, 500, 2, DataSize(20_000, 40, 3))}
+TRAINING |= LINEAR_TRAINING | SOFTMAX_TRAINING | RANKED_TRAINING
+PREDICTION |= LINEAR_PREDICTION | RANKED_PREDICTION
 SMALL_LINEAR = _linear(1000, 30_000, 500, 1, DataSize(2000, 40, 2))
+SMALL_RANKED = _ranked(1000, 30_000, 500, 2, DataSize(4000, 30, 2))
 SMALL = Case(Shape(1000, 30_000, (256,), 500, 1), DataSize(2000, 40, 2))  # for the test suite: a few seconds
 
 
@@ -175,7 +206,20 @@ def _trained(shape: Shape, place: str) -> Shape:
         return shape
     store = ModelStore(Path(place) / "model")
     kept = [store.history(r)[-1]["weights"] for r in store.present()]
-    return replace(shape, weights=round(sum(kept) / len(kept)))
+    return replace(shape, weights=round(sum(kept) / len(kept)), ranker=_trained_ranker(shape, place))
+
+
+def _trained_ranker(shape: Shape, place: str) -> RankerSize | None:
+    """The ranker with the entries that were stored."""
+    if shape.ranker is None:
+        return None
+    ranking = load(Path(place) / "model").ranking
+    assert ranking is not None
+    assert ranking.profiles is not None
+    assert ranking.ranker is not None
+    weights = len(ranking.ranker.gaps)
+    entries = len(ranking.profiles.arrays()["gaps"])
+    return replace(shape.ranker, profile_entries=entries, weights=weights, tried_weights=weights)
 
 
 def _training(case: Case, place: Path) -> tuple[list[str], dict[str, str]]:
@@ -183,15 +227,17 @@ def _training(case: Case, place: Path) -> tuple[list[str], dict[str, str]]:
     shape, data = case.shape, case.data
     hidden = ",".join(map(str, shape.hidden)) or "none"
     if data.source == "numbers":
-        write_xmc(_rows(shape, data, data.n_rows, seed=0), place / "rows.txt")
+        rows = _rows(shape, data, data.n_rows, seed=0)
+        write_xmc(rows if case.ranker == NONE else _showing_labels(rows), place / "rows.txt")
     file, options = ("rows.txt", []) if data.source == "numbers" else _write_table(shape, data, place / "rows.csv")
-    command = [sys.executable, "-m", "xmach", "train", str(place / file), "--model", str(place / "model"), *options]
+    xmach = ["-m", "xmach"] if case.ranker == NONE else ["-c", _STORING_ALL]
+    command = [sys.executable, *xmach, "train", str(place / file), "--model", str(place / "model"), *options]
     command += ["--buckets", str(shape.n_buckets), "--repetitions", str(shape.n_repetitions)]
     command += ["--workers", str(case.workers), "--bucketing", "mixed" if shape.n_tables else "random"]
     if shape.weights is None:
         command += ["--hidden", hidden, "--epochs", "1", "--batch-size", str(case.batch_size)]
     else:
-        command += ["--learner", "linear", "--ranker", "none"]
+        command += ["--learner", "linear", "--ranker", case.ranker]
         command += ["--linear-loss", "softmax", "--passes", "1"] if shape.joint else ["--linear-loss", "squared_hinge"]
         command += [] if case.cost is None else ["--cost", str(case.cost), "--passes", "2"]
     if data.n_validation:
@@ -222,6 +268,19 @@ def _rows(shape: Shape, data: DataSize, n_rows: int, seed: int) -> Dataset:
     draw = np.random.default_rng(seed)
     features = _sparse(draw, n_rows, shape.n_features, round(data.nonzeros_per_row))
     return Dataset(features, _sparse(draw, n_rows, shape.n_labels, round(data.labels_per_row)))
+
+
+def _showing_labels(rows: Dataset) -> Dataset:
+    """The rows with every second value in a column that belongs to one of the row's labels."""
+    draw, features = np.random.default_rng(2), rows.features
+    assert isinstance(features, SparseRows)
+    shape = (rows.n_rows, features.nnz // rows.n_rows)
+    edges = np.linspace(0, rows.n_features, shape[1] + 1).astype(np.int64)
+    labels = rows.labels.indices.reshape(rows.n_rows, -1).astype(np.int64)
+    shown = np.take_along_axis(labels, draw.integers(0, labels.shape[1], shape), axis=1)  # (n, each)
+    own = edges[:-1] + (shown * 2_654_435_761 + np.arange(shape[1]) * 40_503) % 2**31 % np.diff(edges)
+    columns = np.where(draw.random(shape) < 0.5, own, features.indices.reshape(shape))
+    return replace(rows, features=replace(features, indices=columns.ravel().astype(np.int32)))
 
 
 def _sparse(draw: np.random.Generator, n_rows: int, n_columns: int, each: int) -> SparseRows:

@@ -10,6 +10,14 @@ COUNTED_LABELS = 1 << 22  # label occurrences counted at a time: counting copies
 COUNTED_TOKENS = 1 << 22  # distinct tokens of a kind that learning a vocabulary counts at a time, by default
 HASHED_LABELS = 1 << 20  # labels hashed at a time
 
+MANY_ROWS = 200_000  # from here on the rows that a ranker's settings are chosen on are not trained on
+HELD_OUT_SHARE = 10  # one row in ten is held out for that at most, and MOST_HELD_OUT rows
+TRIAL_REPETITIONS = 8  # of the model that chooses them, at most; with 4 of 8 the sketch got too little weight
+NEGATIVES_BY_SKETCH, NEGATIVES_BY_PROFILE = 50, 20  # labels of a training row whose wrong ones are negatives
+SHORTLISTED_BY_SKETCH, SHORTLISTED_BY_PROFILE, SHORTLISTED_BY_TEXT = 100, 50, 50  # labels that are looked at twice
+LEAST_SHARD_LABELS, LABEL_SHARDS = 4096, 64  # labels of a shard of the ranker, at least; shards, at most
+POOLED_OCCURRENCES = 200_000  # label occurrences up to which a ranker is trained without worker processes
+
 ANSWER_ROWS = 1024  # rows that `xmach predict` answers and writes at a time
 SKETCH_ROWS = 4096  # the most rows whose bucket probabilities a predictor holds at a time
 SKETCH_BYTES = 64 * 2**20  # and the most bytes of them

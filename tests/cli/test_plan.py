@@ -57,6 +57,32 @@ def test_a_budget_is_kept() -> None:
     assert all(f"- {why}" in text for why in facts["reasons"])
 
 
+def test_a_ranker_is_counted_unless_it_is_left_out() -> None:
+    tate = [
+        "--classes",
+        "16456",
+        "--features",
+        "132190",
+        "--rows",
+        "52922",
+        "--nonzeros",
+        "32",
+        "--labels-per-row",
+        "6",
+    ]
+    linear, profile, none = (
+        json.loads(run(*tate, "--ranker", kind, "--json")) for kind in ("linear", "profile", "none")
+    )
+    assert json.loads(run(*tate, "--json")) == linear
+    assert linear["ranker_bytes"] > profile["ranker_bytes"] > none["ranker_bytes"] == 0
+    for name in ("training_bytes", "prediction_bytes"):
+        assert linear[name] > profile[name] > none[name]
+    assert none["training_parts"]["ranking"] == 0
+    assert "\nranker               profile, about " in run(*tate, "--ranker", "profile")
+    limited = json.loads(run(*tate, "--ranker-bytes", "1000000", "--json"))
+    assert limited["ranker_bytes"] < linear["ranker_bytes"] / 2
+
+
 def test_tables_of_buckets_are_counted() -> None:
     large = ["--classes", "50000000", "--features", "1000", "--hidden", "none", "--buckets", "70000", "--no-exact"]
     found = {}

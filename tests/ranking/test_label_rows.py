@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -36,6 +38,15 @@ def test_a_slice_of_label_rows() -> None:
     part = labels.slice(5, 11)
     copied = SparseRows(part.indptr.copy(), part.indices.copy(), part.values.copy(), 6)
     for one, other in zip(rows_of_labels(part, 0, 6), rows_of_labels(copied, 0, 6), strict=True):
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+def test_labels_without_values_count_once() -> None:
+    labels = random_labels(np.random.default_rng(3), 20, 6)
+    ones = replace(labels, values=np.ones(labels.nnz, np.float32))
+    weights = np.linspace(0.5, 2.0, 20, dtype=np.float32)
+    found = rows_of_labels(replace(labels, values=np.zeros(0, np.float32)), 1, 5, weights)
+    for one, other in zip(found, rows_of_labels(ones, 1, 5, weights), strict=True):
         assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
 
 

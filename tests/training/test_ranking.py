@@ -44,7 +44,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def every_part_in_small_shards() -> Iterator[None]:
     """Several shards of everything, and no part is left out."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking_module, "_LABELS", 16)
+        patch.setattr(ranking_module, "LEAST_SHARD_LABELS", 16)
         patch.setattr(ranking_module, "_ROWS", 256)
         patch.setattr(fusion_module, "_LEAST_GAIN", -1.0)
         yield
@@ -82,8 +82,8 @@ def test_in_memory_and_in_a_folder_give_the_same_answers(undisturbed: Path) -> N
 def test_same_bytes_whatever_the_workers_and_shards(
     tmp_path: Path, undisturbed: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranking_module, "_SMALL", 0)  # otherwise processes are not started for so few rows
-    monkeypatch.setattr(ranking_module, "_LABELS", 23)
+    monkeypatch.setattr(ranking_module, "POOLED_OCCURRENCES", 0)  # otherwise processes are not started for so few rows
+    monkeypatch.setattr(ranking_module, "LEAST_SHARD_LABELS", 23)
     fit(DATA, CONFIG, tmp_path / "model", executor="pool" if workers > 1 else "local", workers=workers)
     assert contents(tmp_path / "model") == contents(undisturbed)
 
@@ -343,7 +343,7 @@ from tests.training.test_ranking import CONFIG, DATA
 from xmach.training import fit
 from xmach.ranking import fusion
 from xmach.training import ranking
-ranking._LABELS, ranking._ROWS, fusion._LEAST_GAIN = 16, 256, -1.0
+ranking.LEAST_SHARD_LABELS, ranking._ROWS, fusion._LEAST_GAIN = 16, 256, -1.0
 fit(DATA, CONFIG, Path(sys.argv[1]), executor="local")
 """
 

@@ -79,7 +79,7 @@ def checked_options(given: dict[str, Any]) -> dict[str, Any]:
         if name == "hidden":
             value = _widths(value)
         elif name == "ranker_bytes":
-            value = parse_bytes(value, "--ranker-bytes")
+            value = parse_bytes(str(value), "--ranker-bytes")
         elif option.type is str and not option.choices:
             value = _number(value)
         checked[name] = option.check(option.flag or name, value)

@@ -12,7 +12,7 @@ import typer
 from xmach.cli.arguments import JsonOption
 from xmach.cli.model_options import config_of, with_model_options
 from xmach.cli.texts import VocabularyOption, vocabulary_sizes
-from xmach.config import AUTO, LINEAR, NETWORK, SOFTMAX, MachConfig
+from xmach.config import AUTO, LINEAR, NETWORK, NONE, SOFTMAX, MachConfig
 from xmach.errors import ParameterError
 from xmach.parameters import whole
 
@@ -23,7 +23,7 @@ _NO_ROWS = "a network is planned; `xmach train` would use linear buckets, which 
 _EXACT_LABELS = 300_000  # up to here the pairs of a draw are counted without being asked for: below 2 s
 
 
-_OPTIONS = ("learner", "hidden", "n_buckets", "n_repetitions", "bucketing", "batch_size")
+_OPTIONS = ("learner", "hidden", "n_buckets", "n_repetitions", "bucketing", "batch_size", "ranker", "ranker_bytes")
 _PROPOSED = ("hidden", "n_buckets", "n_repetitions")
 _LINEAR_OPTIONS = ("linear_loss", "cost", "passes", "prune_below", "store_bits")
 
@@ -91,6 +91,8 @@ def plan(
         linear_loss=config.linear_loss,
         cost=None if config.cost == AUTO else config.cost,
         prune_below=config.prune_below,
+        ranker=config.ranker,
+        ranker_bytes=config.ranker_bytes,
         weight_bits=8 if config.store_bits == AUTO else int(config.store_bits),
     )
     seed = config.seed
@@ -127,7 +129,7 @@ def _check_linear(features: int | None, rows: int) -> None:
 def _data_size(
     rows: int, nonzeros: float, labels_per_row: float, source: str, vocabulary: str | None, config: MachConfig
 ) -> Any:
-    from xmach.planning import DataSize
+    from xmach.planning import DataSize, held_out_size
 
     if vocabulary is not None and source != "text":
         raise ParameterError("--vocabulary is for text; say --source text")
@@ -135,9 +137,10 @@ def _data_size(
     n_rows = whole("--rows", rows, 0)
     chosen = config.learner == LINEAR and config.linear_loss != SOFTMAX
     choosing = chosen and AUTO in (config.cost, config.passes)
-    return DataSize(
+    size = DataSize(
         n_rows, nonzeros, labels_per_row, source != "table", source=source, vocabulary=known, choosing=choosing
     )
+    return size if config.learner != LINEAR or config.ranker == NONE else held_out_size(size)
 
 
 def _batch_size(batch_size: int, rows: int) -> int:
@@ -188,6 +191,8 @@ def _linear_facts(request: Request, shape: Shape) -> dict[str, Any]:
         "repetition_bytes": shape.repetition_bytes,
         "weight_bits": shape.weight_bits,
         "pruned_one_vs_all_bytes": pruned_one_vs_all(request).model_bytes,
+        "ranker": request.ranker,
+        "ranker_bytes": shape.ranker_bytes,
     }
 
 
@@ -231,6 +236,8 @@ def _cost_lines(request: Request, proposal: Proposal, bill: Costs) -> Iterator[s
     if shape.weights is not None:
         pruned = pruned_one_vs_all(request).model_bytes
         yield f"  pruned, too        {_gib(pruned)} one-vs-all: {_times(pruned / bill.bytes, 'smaller', 'larger')}"
+    if shape.ranker is not None:
+        yield f"ranker               {request.ranker}, about {human_bytes(shape.ranker_bytes)}, beside the model"
     most = "" if shape.weights is None else "at most "
     yield (
         f"operations a query   {most}{bill.operations:,} against {bill.one_vs_all_operations:,}: "
@@ -255,7 +262,8 @@ def _phase_lines(training: TrainingMemory) -> Iterator[str]:
     choosing = f", {human_bytes(training.choosing)} while the cost is chosen" if training.choosing else ""
     yield f"  by phase           {human_bytes(training.preparing)} while rows are scaled{choosing},"
     joining = human_bytes(training.joining)
-    yield f"                     {human_bytes(training.training)} in training, with {joining} to join parts"
+    ranking = f", {human_bytes(training.ranking)} for the ranker" if training.ranking else ""
+    yield f"                     {human_bytes(training.training)} in training, with {joining} to join parts{ranking}"
 
 
 def _gib(size: int) -> str:

@@ -22,6 +22,8 @@ from xmach.planning.memory import (
 )
 from xmach.planning.plan import Plan
 from xmach.planning.proposal import Proposal, Request, propose, suggested_buckets, workers_within
+from xmach.planning.ranker_memory import held_out_size
+from xmach.planning.ranker_sizes import RankerSize, expected_ranker
 from xmach.planning.sizes import (
     Shape,
     inverted_index_bytes,
@@ -51,6 +53,7 @@ __all__ = [
     "Odds",
     "Plan",
     "Proposal",
+    "RankerSize",
     "Request",
     "RowFacts",
     "Shape",
@@ -63,8 +66,10 @@ __all__ = [
     "decide",
     "drawn_pairs",
     "expected_indistinguishable_pairs",
+    "expected_ranker",
     "expected_rivals",
     "expected_weights",
+    "held_out_size",
     "human_bytes",
     "indistinguishable_bound",
     "inverted_index_bytes",

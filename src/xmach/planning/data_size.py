@@ -32,6 +32,7 @@ class DataSize:
     source: str = "numbers"  # or a "table" of numbers, or a table of "text", read by the run itself
     vocabulary: int = 0  # tokens that the run learns from its text, and that have slots of their own
     choosing: bool = False  # whether the cost or the passes of linear buckets are chosen on a sample of the rows
+    copied: bool = False  # whether the rows are a copy in memory, because others were held out
 
     def __post_init__(self) -> None:
         if self.source not in SOURCE_BYTES:

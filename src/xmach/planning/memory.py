@@ -14,11 +14,13 @@ from xmach.block_sizes import (
     ANSWER_ROWS,
     COUNTED_LABELS,
     HASHED_LABELS,
+    POOLED_OCCURRENCES,
     SCALING_ROWS,
     SCANNED_LABELS,
     SKETCH_BYTES,
     SKETCH_ROWS,
     STORED_TABLE_BYTES,
+    TRIAL_REPETITIONS,
     VALIDATION_ROWS,
 )
 from xmach.buckets import WIDTH
@@ -35,6 +37,8 @@ from xmach.planning.linear_memory import (
     scaled_bytes,
 )
 from xmach.planning.machine import usable_cores
+from xmach.planning.ranker_memory import RANKING_BYTES, answering_twice_bytes, ranker_steps, searching_bytes, trial_size
+from xmach.planning.ranker_sizes import RankerSize
 from xmach.planning.sizes import FLOAT_BYTES, Shape, inverted_index_bytes, signature_bytes
 
 # Measured with Python 3.11, NumPy 2.4, SciPy 1.17, Numba 0.68 and PyArrow 26; kernels compiled before. At the peak of a
@@ -73,6 +77,7 @@ class TrainingMemory:
     choosing: int = 0  # peak while the settings of linear buckets are chosen
     joining: int = 0  # what making a repetition of its finished parts takes, in the parent
     copying: int = 0  # the finished weights of a part once more, for a moment: hardly in two workers at a time
+    ranking: int = 0  # peak while the ranker is trained, the trial model that chooses its settings included
     queued: bool = False  # whether parts wait for workers, so that all of these train while the parent joins
 
     @property
@@ -100,7 +105,7 @@ class TrainingMemory:
     @property
     def total(self) -> int:
         """The peak of the run."""
-        return max(self.training, self.preparing, self.settling, self.choosing)
+        return max(self.training, self.preparing, self.settling, self.choosing, self.ranking)
 
 
 def training_memory(
@@ -124,11 +129,13 @@ def training_memory(
     linear = shape.weights is not None
     in_parts, trained = linear and not shape.joint, replace(shape, weights=None) if shape.joint else shape
     reading = linear_preparing_bytes(shape, data) if linear else 0
+    copied = mapped if data.copied and linear else 0  # the scaled rows are there beside them
+    ranking = 0 if shape.ranker is None else _ranking_bytes(shape, shape.ranker, data, batch, workers, models_held > 0)
     return TrainingMemory(
         workers=workers,
         parent=parent,
         worker=WORKER_BYTES + kernels + table if pool else 0,
-        data=scaled_bytes(shape, data) if linear else mapped,
+        data=scaled_bytes(shape, data) + copied if linear else mapped,
         state=descent_bytes(shape, data) if in_parts else ADAM_COPIES * trained.repetition_bytes,
         step=0 if in_parts else _step_bytes(trained, data, batch),
         best=shape.repetition_bytes if data.n_validation and not linear else 0,
@@ -138,6 +145,7 @@ def training_memory(
         choosing=parent + mapped + choosing_bytes(shape, data) if in_parts and data.choosing else 0,
         joining=joining_bytes(shape) if in_parts else 0,
         copying=part_bytes(shape) if in_parts else 0,
+        ranking=parent + ranking + models_held * shape.repetition_bytes if ranking else 0,
         queued=in_parts and shape.n_repetitions * n_parts(shape) > workers,
     )
 
@@ -160,6 +168,49 @@ def prediction_bytes(
     return LIBRARY_BYTES + PARENT_BYTES + file + _answering_bytes(shape, data, rows, threads, WRITER_BYTES)
 
 
+def _ranking_bytes(
+    shape: Shape, ranker: RankerSize, data: DataSize, batch_size: int, workers: int, in_memory: bool
+) -> int:
+    """The peak while the second stage is trained, beside the process; and of the trial model, a run of its own."""
+    steps = ranker_steps(shape, ranker, data, stored=not in_memory)
+    pooled = workers > 1 and data.n_rows * data.labels_per_row > POOLED_OCCURRENCES
+    rows_bytes = data.mapped_bytes(shape.n_features)  # pages of mapped rows are let go once they are scaled
+    sketching, tables = (_sketching_bytes(shape, data, rows, 1) for rows in (SKETCH_ROWS, 1))
+    threads = usable_cores()
+    answering = _sketching_bytes(shape, data, min(SKETCH_ROWS, data.n_validation), threads) if data.n_validation else 0
+    each = WORKER_BYTES + KERNEL_BYTES  # of a process that makes shards
+    shortlisting = each + sketching - shape.model_bytes if pooled else 0
+    own = max(
+        steps.preparing + (0 if data.copied else rows_bytes),
+        steps.profiles + (workers * each if pooled else 0),
+        steps.shortlists + max(sketching, tables + workers * shortlisting) if ranker.negatives else 0,
+        steps.classifiers
+        + tables
+        + (workers * each + min(workers * steps.shard, steps.shards) - steps.shard if pooled else 0),
+        steps.choosing + answering,
+    )
+    trial, rows = 0, trial_size(data)
+    if rows is not None:
+        share = rows.n_rows / data.n_rows
+        smaller = replace(
+            shape,
+            n_repetitions=min(shape.n_repetitions, TRIAL_REPETITIONS),
+            n_tables=min(shape.n_tables, TRIAL_REPETITIONS // 2),
+            weights=None if shape.weights is None else ceil(share * shape.weights),
+            ranker=ranker.of_share(share),
+        )
+        run = training_memory(smaller, rows, batch_size, workers)
+        trial = run.total - run.parent
+    return max(RANKING_BYTES + (rows_bytes if data.copied else 0) + own, trial)
+
+
+def _sketching_bytes(shape: Shape, data: DataSize, rows: int, threads: int) -> int:
+    """What shortlists of rows take, which are scaled already: models, decoder, and a batch."""
+    scaled = replace(data, nonzeros_per_row=0.0)
+    searching = searching_bytes(shape, min(rows, SKETCH_ROWS, data.n_rows), threads)
+    return searching + _answering_bytes(replace(shape, ranker=None), scaled, rows, threads, 0)
+
+
 def _settling_bytes(shape: Shape, data: DataSize) -> int:
     """The peak while validation rows are answered, at the end of training; all rows stay mapped."""
     answering = _answering_bytes(shape, data, data.n_validation, usable_cores(), 0)
@@ -179,6 +230,8 @@ def _answering_bytes(shape: Shape, data: DataSize, rows: int, threads: int, writ
     kept = shape.model_bytes + 4 * shape.n_features + labels + DECODER_BYTES + data.vocabulary_bytes
     tables, making = _table_bytes(shape, threads)
     searching = min(threads, rows) * _scratch_bytes(shape) if pruned else 0
+    if shape.ranker is not None:
+        kept += answering_twice_bytes(shape, shape.ranker, rows, threads)
     return kept + tables + max(batch + max(making, searching + (0 if once else writer)), writer)
 
 

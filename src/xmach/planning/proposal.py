@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import floor, log10, sqrt
 
 from xmach.buckets import RANDOM, clustered_repetitions
-from xmach.config import LINEAR, NETWORK, SOFTMAX, SQUARED_HINGE
+from xmach.config import LINEAR, NETWORK, NONE, SOFTMAX, SQUARED_HINGE
 from xmach.errors import ParameterError
 from xmach.parameters import whole
 from xmach.planning.data_size import UNKNOWN, DataSize
@@ -50,6 +50,8 @@ class Request:
     cost: float | None = None  # of linear buckets; None: chosen while training
     prune_below: float = 0.1  # of linear buckets
     weight_bits: int = 8  # of linear buckets
+    ranker: str = NONE  # of linear buckets
+    ranker_bytes: int | None = None  # the most that it may take on disk
 
     @property
     def joint(self) -> bool:
@@ -124,6 +126,8 @@ def workers_within(budget: int, shape: Shape, data: DataSize, batch_size: int, m
         advice = "fewer rows or fewer features" if shape.weights is not None else advice
         if one.settling > max(one.training, budget):
             phase, advice = "choosing the estimator on validation rows, which maps all models,", "fewer repetitions"
+        if one.ranking > max(one.training, one.preparing, one.choosing, one.settling, budget):
+            phase, advice = "training the ranker", "fewer rows or features, or ranker none"
         raise ParameterError(
             f"{human_bytes(budget)} of memory are too little: {phase} takes {human_bytes(one.total)}; "
             f"give that much, or take {advice}"

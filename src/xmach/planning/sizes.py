@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xmach.parameters import MOST_REPETITIONS, whole
+
+if TYPE_CHECKING:
+    from xmach.planning.ranker_sizes import RankerSize
 
 FLOAT_BYTES = 4  # weights, activations and gradients are float32
 
@@ -26,6 +30,7 @@ class Shape:
     n_tables: int = 0  # repetitions whose buckets are tables, made of the rows
     weights: int | None = None  # stored weights of a repetition, if it has sparse linear buckets
     weight_bits: int = 8  # of each of those; 32: as they were learned
+    ranker: RankerSize | None = None  # the second stage; None: there is none
     joint: bool = False  # whether linear buckets are trained together, by softmax: with all d x B weights
 
     def __post_init__(self) -> None:
@@ -64,6 +69,11 @@ class Shape:
     def model_bytes(self) -> int:
         """All R repetitions' parameters: what the model takes on disk and, mapped, in memory."""
         return self.n_repetitions * self.repetition_bytes
+
+    @property
+    def ranker_bytes(self) -> int:
+        """What the second stage takes on disk."""
+        return 0 if self.ranker is None else self.ranker.stored_bytes(self.n_labels, self.n_features)
 
     def __str__(self) -> str:
         return f"{'-'.join(str(width) for width in self.widths)} x {self.n_repetitions}"

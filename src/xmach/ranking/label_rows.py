@@ -32,7 +32,8 @@ class LabelRows(NamedTuple):
 def rows_of_labels(labels: SparseRows, first: int, stop: int, row_weights: FloatArray | None = None) -> LabelRows:
     """Return the rows of labels first..stop-1 of label rows (n, K), with their weights.
 
-    Memory is proportional to the rows found, not to all label rows. A row of weight 0 is still a row of its labels.
+    `labels.values` may be empty: all are 1. Memory is proportional to the rows found, not to all label rows. A row of
+    weight 0 is still a row of its labels.
     """
     if not 0 <= first <= stop <= labels.n_columns:
         raise InputError(f"labels {first:,} to {stop - 1:,} are not within the {labels.n_columns:,} labels")

@@ -82,8 +82,10 @@ def _space(n_labels: int, capacity: int) -> Kept:
 
 def _with_more_space(out: Kept) -> Kept:
     """The same with twice the space."""
-    features, values = (np.concatenate([array, np.empty_like(array)]) for array in (out.features, out.values))
-    return out._replace(features=features, values=values)
+    space = _space(0, 2 * len(out.features))
+    for array, wider in ((out.features, space.features), (out.values, space.values)):
+        wider[: len(array)] = array  # the rest is not touched, so it takes no memory yet
+    return out._replace(features=space.features, values=space.values)
 
 
 def _result(first: int, out: Kept) -> BucketWeights:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xmach.block_sizes import SHORTLISTED_BY_PROFILE, SHORTLISTED_BY_SKETCH, SHORTLISTED_BY_TEXT
 from xmach.data import LabelCounts
 from xmach.data.arrays import as_sparse_rows
 from xmach.parameters import whole
@@ -28,9 +29,9 @@ def log_frequencies(counts: LabelCounts) -> FloatArray:
 class ShortlistSizes(NamedTuple):
     """How many labels of each row get a second look."""
 
-    mach: int = 100  # the best by MACH
-    profile: int = 50  # the nearest profiles
-    text: int = 50  # the nearest label texts
+    mach: int = SHORTLISTED_BY_SKETCH  # the best by MACH
+    profile: int = SHORTLISTED_BY_PROFILE  # the nearest profiles
+    text: int = SHORTLISTED_BY_TEXT  # the nearest label texts
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> ShortlistSizes:

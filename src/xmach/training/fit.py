@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from xmach.block_sizes import MANY_ROWS, TRIAL_REPETITIONS
 from xmach.buckets import clustered_repetitions
 from xmach.config import AUTO, EXECUTORS, NONE, RANDOM, SOFTMAX, MachConfig
 from xmach.data import Dataset, LabelTexts
@@ -36,14 +37,10 @@ from xmach.training.job import Job, facts_of, is_built_in, plan_training
 from xmach.training.memory import check_budget, expected_model_bytes, workers_within
 from xmach.training.ranking import Choice, RankingTrainer, check_ranker_bytes
 from xmach.training.run import ProgressHandler, StageProgress, train, watched
-from xmach.training.trial import MANY_ROWS
 from xmach.training.trial import split_rows as split_for_trial
 from xmach.types import TextRows
 
 _log = getLogger(__name__)
-TRIAL_REPETITIONS = (
-    8  # of the model that chooses the ranker's settings, at most; with 4 of 8 the sketch got too little weight
-)
 _in_trial = ContextVar("_in_trial", default=False)  # whether a trial is trained, which leaves the talking to its model
 History = dict[int, list[dict[str, float]]]
 
@@ -141,13 +138,7 @@ def fit(
         raise ParameterError(f"memory: {workers} repetitions fit at a time, but the executor runs {runner.workers}")
     check_ranker_bytes(job.plan)
     missing = wanted if store is None else _begin(store, job, wanted, text)
-    outcomes: dict[int, Outcome] = {}
-    if missing:
-        try:
-            with _prepared_rows(job, runner) as shared, watched(job, missing, store, on_progress) as board:
-                outcomes = train(shared, missing, runner, board, store)
-        except Interrupted:
-            raise Interrupted(_how_to_resume(store, missing)) from None
+    outcomes = _trained(job, missing, runner, store, on_progress) if missing else {}
     if store is None:
         predictor = _predictor(job, outcomes, text)
         if len(outcomes) == config.n_repetitions:
@@ -155,6 +146,17 @@ def fit(
         settled, metrics = settle(predictor, job.validation, config.estimator)
         return Fitted(job.plan, settled, {r: each.history for r, each in outcomes.items()}, metrics, len(missing))
     return _finish(store, job, config, len(missing), runner, on_progress)
+
+
+def _trained(
+    job: Job, missing: Sequence[int], runner: Executor, store: ModelStore | None, on_progress: ProgressHandler | None
+) -> dict[int, Outcome]:
+    """Train the missing repetitions; no scaled row stays in memory."""
+    try:
+        with _prepared_rows(job, runner) as shared, watched(job, missing, store, on_progress) as board:
+            return train(shared, missing, runner, board, store)
+    except Interrupted:
+        raise Interrupted(_how_to_resume(store, missing)) from None
 
 
 def _ranking(
@@ -175,9 +177,8 @@ def _ranking(
             _log.info("too few rows to weigh a ranker against the sketch: the model has none")
             return None
     trainer = RankingTrainer(
-        job.plan, job.data, prepare_rows(job.data.features, job.scaler), predictor, job.label_text,
-        store=store, executor=executor, on_progress=on_progress,
-    )  # fmt: skip
+        job.plan, job.data, predictor, job.label_text, store=store, executor=executor, on_progress=on_progress
+    )
     ranking, choice = trainer.train(job.validation, choice)
     if not _in_trial.get():
         _log.info(f"ranker: {_in_words(ranking)}")
@@ -222,6 +223,7 @@ def _chosen_by_trial(
     config = replace(config, n_repetitions=fewer, estimator="log", scaling=job.scaler.kind, **settings)
     options: dict[str, Any] = {"executor": executor, "on_progress": report, "label_text": job.label_text}
     rows, options["validation"] = job.data.take(split.kept), job.data.take(split.held_out)
+    job.data.let_go()
     trial = _in_trial.set(True)
     try:
         fitted = fit(rows, config, **options) if store is None else _resumed_trial(store, rows, config, options)
@@ -259,7 +261,9 @@ def _with_held_out_rows(
     if split is None:
         return data, None
     _log.info(f"{len(split.held_out):,} rows are held out to choose settings on")
-    return data.take(split.kept), data.take(split.held_out)
+    kept, held_out = data.take(split.kept), data.take(split.held_out)
+    data.let_go()
+    return kept, held_out
 
 
 def _check_arguments(data: Any, config: Any, validation: Any, executor: Any, label_text: Any) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from xmach.block_sizes import MANY_ROWS
 from xmach.buckets import clustered_repetitions
-from xmach.config import AUTO, SOFTMAX, MachConfig
+from xmach.config import AUTO, NONE, SOFTMAX, MachConfig
 from xmach.data import Dataset
 from xmach.errors import ParameterError
 from xmach.features.featurizers import needs_arrays
@@ -12,10 +13,12 @@ from xmach.planning import (
     TYPICAL_COST,
     DataSize,
     Plan,
+    RankerSize,
     Shape,
     available_bytes,
     check_memory,
     clustering_bytes,
+    expected_ranker,
     human_bytes,
     kept_weights,
     training_bytes,
@@ -59,6 +62,9 @@ def check_training_memory(job: Job, workers: int, models_held: int) -> None:
     """
     memory = training_memory(*_sizes(job), workers, models_held=models_held)
     needed = memory.working + memory.held
+    if memory.ranking - memory.parent > needed:
+        advice = "train without one (ranker='none', --ranker none), or with fewer rows or features"
+        check_memory(memory.ranking - memory.parent, "training the ranker", advice, available_bytes())
     what = f"training {workers} repetition{'s' if workers > 1 else ''} at a time"
     fewer = "train fewer at a time (workers, n_jobs), or with " if workers > 1 else "train with "
     smaller = "a smaller hidden layer, " if job.plan.linear is None and job.plan.settings.hidden else ""
@@ -67,7 +73,8 @@ def check_training_memory(job: Job, workers: int, models_held: int) -> None:
 
 def expected_model_bytes(job: Job) -> int:
     """The size of the model that comes of a job; of linear buckets an estimate."""
-    return _sizes(job)[0].model_bytes
+    shape = _sizes(job)[0]
+    return shape.model_bytes + shape.ranker_bytes
 
 
 def _sizes(job: Job) -> tuple[Shape, DataSize, int]:
@@ -82,6 +89,7 @@ def _sizes(job: Job) -> tuple[Shape, DataSize, int]:
         n_validation=0 if job.validation is None else job.validation.n_rows,
         source="numbers" if data.columns is None else "text" if data.columns.text else "table",
         vocabulary=_vocabulary_size(job),
+        copied=plan.ranker != NONE and job.validation is not None and data.folder is None and data.n_rows >= MANY_ROWS,
     )
     shape = Shape(
         hashes.n_labels, plan.n_features, settings.hidden, hashes.n_buckets, hashes.n_repetitions,
@@ -89,8 +97,17 @@ def _sizes(job: Job) -> tuple[Shape, DataSize, int]:
         weights=_weights(job, rows),
         joint=_is_joint(plan),
         weight_bits=8 if plan.linear is None else int(plan.linear.store_bits),
+        ranker=_ranker(job, rows),
     )  # fmt: skip
     return shape, rows, effective_batch_size(settings.batch_size, data.n_rows)
+
+
+def _ranker(job: Job, rows: DataSize) -> RankerSize | None:
+    plan, texts = job.plan, job.label_text
+    if plan.ranker == NONE:
+        return None
+    text_entries = 0 if texts is None else texts.rows.nnz
+    return expected_ranker(plan.ranker, plan.hashes.n_labels, plan.n_features, rows, plan.ranker_bytes, text_entries)
 
 
 def _weights(job: Job, rows: DataSize) -> int | None:

@@ -13,13 +13,20 @@ from pathlib import Path
 
 import numpy as np
 
+from xmach.block_sizes import (
+    LABEL_SHARDS,
+    LEAST_SHARD_LABELS,
+    NEGATIVES_BY_PROFILE,
+    NEGATIVES_BY_SKETCH,
+    POOLED_OCCURRENCES,
+)
 from xmach.config import NONE, PROFILE
 from xmach.data import Dataset, LabelTexts
 from xmach.data.arrays import as_sparse_rows
 from xmach.errors import InputError, Interrupted, NotEnoughMemory, ParameterError
 from xmach.executors import Board, Executor, LocalExecutor
 from xmach.files import scratch_folder
-from xmach.learners import PreparedRows
+from xmach.learners import prepare_rows
 from xmach.metrics import propensities
 from xmach.models.bucket_weights import BucketWeights
 from xmach.planning import Plan
@@ -46,13 +53,11 @@ from xmach.training.shards import (
 from xmach.types import AnyArray, FloatArray, SparseRows
 
 COSTS = (0.3, 1.0, 3.0)  # of the classifiers; held-out rows choose
-NEGATIVE_SIZES = ShortlistSizes(mach=50, profile=20)  # of training rows: whose wrong labels are negatives
+NEGATIVE_SIZES = ShortlistSizes(mach=NEGATIVES_BY_SKETCH, profile=NEGATIVES_BY_PROFILE)
 MOST_NEGATIVE_ROWS = 50_000  # or as many as there are labels: of more rows every second, third, ... gives negatives
-_LABELS, _SHARDS = 4096, 64  # labels of a shard, at least; shards, at most
 _ROWS = 8192  # rows of a shard
 _BUDGETED = 2  # parts that share the bytes: profiles and classifiers
 _ENTRY_BYTES = 3  # of a profile, at most: a wide gap and a code
-_SMALL = 200_000  # label occurrences that are not worth starting processes for
 
 
 @dataclass(frozen=True)
@@ -64,13 +69,12 @@ class Choice:
 
 
 class RankingTrainer:
-    """Trains the second stage from a model's rows; `prepared` are the scaled rows of the linear learners."""
+    """Trains the second stage of a model, whose `predictor` knows the sketch, from the rows of the model."""
 
     def __init__(
         self,
         plan: Plan,
         data: Dataset,
-        prepared: PreparedRows,
         predictor: Predictor,
         label_text: LabelTexts | None = None,
         *,
@@ -79,10 +83,10 @@ class RankingTrainer:
         on_progress: ProgressHandler | None,
         label: str = "",
     ) -> None:
-        self._plan, self._data, self._prepared, self._predictor = plan, data, prepared, predictor
+        self._plan, self._data, self._predictor = plan, data, predictor
         self._label_text = label_text
         self._store, self._on_progress, self._label = store, on_progress, label
-        self._executor = executor if data.labels.nnz > _SMALL else LocalExecutor()
+        self._executor = executor if data.labels.nnz > POOLED_OCCURRENCES else LocalExecutor()
 
     def train(self, validation: Dataset | None, choice: Choice | None) -> tuple[Ranking, Choice]:
         """Train all parts. Without a `choice`, the validation rows make it."""
@@ -103,10 +107,13 @@ class RankingTrainer:
             yield folder
 
     def _material(self, board: Board, scratch: Path | None) -> Material:
-        data, (rows, features, scale) = self._data, self._prepared
+        data = self._data
+        rows, features, scale = prepare_rows(data.features, self._predictor.scaler)
+        rows = replace(rows, indices=features[rows.indices])
+        data.let_go()
         positives = rows_of_labels(data.labels, 0, data.n_labels, _weights(data))
         return Material(
-            rows=_shared(rows_to_arrays(replace(rows, indices=features[rows.indices])), scratch, "rows"),
+            rows=_shared(rows_to_arrays(rows), scratch, "rows"),
             n_features=self._plan.n_features,
             scale=scale,
             labels=_shared(rows_to_arrays(data.labels), scratch, "labels"),
@@ -135,8 +142,7 @@ class RankingTrainer:
             assert validation is not None
             choice = self._chosen(ranking, validation, material, negatives)
         if choice.fusion.uses("ranker"):
-            weights = self._classifiers(material, negatives, choice.cost)
-            ranking = replace(ranking, ranker=self._joined(weights))
+            ranking = replace(ranking, ranker=self._classifiers(material, negatives, choice.cost))
         return _with_choice(ranking, choice), choice
 
     # --- the parts
@@ -182,23 +188,25 @@ class RankingTrainer:
         parts = self._run("shortlists", shards, "rows", LocalExecutor() if local else executor)
         lengths = np.concatenate([np.diff(part["indptr"]) for part in parts])
         ids = np.concatenate([part["ids"] for part in parts])
-        wrong = SparseRows(np.append(0, np.cumsum(lengths)), ids, np.ones(len(ids), np.float32), self._data.n_labels)
+        del parts  # these lists are the longest of all: only one copy of them stays
+        wrong = SparseRows(np.append(0, np.cumsum(lengths)), ids, np.zeros(0, np.float32), self._data.n_labels)
         weights = _weights(self._data)
         lists = rows_of_labels(wrong, 0, wrong.n_columns, None if weights is None else weights[::step])
-        return _shared(_lists(lists._replace(rows=lists.rows * np.int32(step))), scratch, "negatives")
+        if step > 1:
+            lists = lists._replace(rows=lists.rows * np.int32(step))
+        return _shared(_lists(lists), scratch, "negatives")
 
-    def _classifiers(self, material: Material, negatives: SharedArrays, cost: float) -> list[BucketWeights]:
+    def _classifiers(self, material: Material, negatives: SharedArrays, cost: float) -> LabelWeights:
+        """The classifiers of all labels."""
         settings = RankerSettings(cost=cost)
         shards = [
             RankerShard(_named(f"classifiers-{cost:g}", labels), material, labels, negatives, settings)
             for labels in self._label_ranges()
         ]
         arrays = self._run("classifiers of labels", shards, "labels")
-        return [BucketWeights.from_arrays(s.labels.start, a) for s, a in zip(shards, arrays, strict=True)]
-
-    def _joined(self, weights: Sequence[BucketWeights]) -> LabelWeights:
+        parts = [BucketWeights.from_arrays(s.labels.start, a) for s, a in zip(shards, arrays, strict=True)]
         with self._explained_budget():
-            return LabelWeights.join(weights, self._plan.n_features, self._data.n_labels, most_bytes=self._bytes())
+            return LabelWeights.join(parts, self._plan.n_features, self._data.n_labels, most_bytes=self._bytes())
 
     def _bytes(self) -> int | None:
         """The bytes that a part may take."""
@@ -220,8 +228,9 @@ class RankingTrainer:
         """The cost and the fusion that rank the validation rows best."""
         best: tuple[float, Choice] | None = None
         for cost in COSTS:
-            weights = self._classifiers(material, negatives, cost)
-            fusion, quality = self._fitted(replace(ranking, ranker=self._joined(weights)), validation)
+            ranking = replace(ranking, ranker=None)  # of the cost before
+            ranking = replace(ranking, ranker=self._classifiers(material, negatives, cost))
+            fusion, quality = self._fitted(ranking, validation)
             if best is None or quality > best[0]:
                 best = quality, Choice(fusion, cost)
         assert best is not None
@@ -229,21 +238,25 @@ class RankingTrainer:
 
     def _fitted(self, ranking: Ranking, validation: Dataset) -> tuple[Fusion, float]:
         """The fusion that ranks the validation rows best, and the quality it reaches."""
+        shortlist, parts = self._candidates(ranking, validation)
+        worth = 1.0 / propensities(self._data.label_counts().dense(), self._data.n_rows)
+        labels = replace(validation.labels, n_columns=max(validation.labels.n_columns, len(worth)))
+        return Trial(shortlist, parts, labels, worth).fit()
+
+    def _candidates(self, ranking: Ranking, validation: Dataset) -> tuple[Shortlist, dict[str, FloatArray]]:
+        """The candidates of the validation rows, and the values of their parts."""
         stage, shortlists, values = self._predictor.second_stage(ranking), [], []
         for batch in self._predictor.batches(self._predictor.rows(validation.features)):
             shortlist = stage.shortlist(batch)
             shortlists.append(shortlist)
             values.append(stage.parts(batch, shortlist))
-        parts = {name: np.concatenate([each[name] for each in values]) for name in values[0]}
-        worth = 1.0 / propensities(self._data.label_counts().dense(), self._data.n_rows)
-        labels = replace(validation.labels, n_columns=max(validation.labels.n_columns, len(worth)))
-        return Trial(_stacked(shortlists), parts, labels, worth).fit()
+        return _stacked(shortlists), {name: np.concatenate([each[name] for each in values]) for name in values[0]}
 
     # --- running shards
 
     def _label_ranges(self) -> list[range]:
         n_labels = self._data.n_labels
-        size = max(_LABELS, -(-n_labels // _SHARDS))
+        size = max(LEAST_SHARD_LABELS, -(-n_labels // LABEL_SHARDS))
         return [range(start, min(start + size, n_labels)) for start in range(0, n_labels, size)]
 
     def _run(

@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xmach.block_sizes import HELD_OUT_SHARE, MOST_HELD_OUT
 from xmach.data import Dataset
 from xmach.learners import stream
 from xmach.types import IntArray
 
-MANY_ROWS = 200_000  # from here on the held-out rows are not trained on
-MOST_HELD_OUT = 5_000
-_SHARE = 10  # one row in ten, at most
 _LEAST = 20  # with fewer held-out rows nothing is chosen
 
 
@@ -34,7 +32,7 @@ def split_rows(data: Dataset, seed: int, with_texts: bool = False) -> Split | No
     Rows none of whose labels has another row are kept: a model without that row cannot know the label, so the row would
     tell nothing about the weights. With texts of labels, it can.
     """
-    n_held_out = min(MOST_HELD_OUT, data.n_rows // _SHARE)
+    n_held_out = min(MOST_HELD_OUT, data.n_rows // HELD_OUT_SHARE)
     least = 1 if with_texts else 2
     counts = data.label_counts().dense()
     known = np.append(0, np.cumsum(counts[data.labels.indices] >= least))[data.labels.indptr]
