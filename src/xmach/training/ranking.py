@@ -25,10 +25,10 @@ from xmach.models.bucket_weights import BucketWeights
 from xmach.planning import Plan
 from xmach.predictor import Predictor
 from xmach.ranking import Fusion, LabelWeights, Profiles, Ranking, Shortlist, ShortlistSizes, log_frequencies
-from xmach.ranking.fusion import Trial
+from xmach.ranking.fusion import DEPTH, Trial
 from xmach.ranking.label_rows import LabelRows, rows_of_labels
+from xmach.ranking.label_texts import text_profiles
 from xmach.ranking.label_training import RankerSettings
-from xmach.ranking.profiles import profile_part
 from xmach.store import ModelStore
 from xmach.training.bucketing import mean_one
 from xmach.training.run import ProgressHandler, StageProgress, stopping_on_signals
@@ -146,12 +146,8 @@ class RankingTrainer:
         """The texts of labels as profiles."""
         if self._label_text is None or not len(self._label_text.ids):
             return None
-        ids, n_labels = self._label_text.ids, self._data.n_labels
         rows = as_sparse_rows(self._predictor.scaler.apply(self._label_text.rows))
-        starts = np.zeros(n_labels + 1, np.int64)
-        starts[ids + 1] = 1
-        lists = LabelRows(0, np.cumsum(starts), np.arange(len(ids), dtype=np.int32), np.ones(len(ids), np.float32))
-        return Profiles.join([profile_part(rows, lists)], self._plan.n_features, n_labels)
+        return text_profiles(self._label_text.ids, rows, self._data.n_labels)
 
     def _negatives(self, material: Material, profiles: Profiles | None, scratch: Path | None) -> SharedArrays:
         """The rows that wrongly have each label on their shortlist."""
@@ -216,7 +212,7 @@ class RankingTrainer:
         parts = {name: np.concatenate([each[name] for each in values]) for name in values[0]}
         worth = 1.0 / propensities(self._data.label_counts().dense(), self._data.n_rows)
         labels = replace(validation.labels, n_columns=max(validation.labels.n_columns, len(worth)))
-        return Trial(_stacked(shortlists), parts, labels, worth).fit()
+        return Trial(_stacked(shortlists), parts, labels, worth, 0 if ranking.texts is None else DEPTH).fit()
 
     # --- running shards
 
