@@ -19,7 +19,7 @@ from xmach.data.arrays import as_sparse_rows
 from xmach.errors import Interrupted
 from xmach.executors import Board, Executor, LocalExecutor
 from xmach.files import scratch_folder
-from xmach.learners import PreparedRows
+from xmach.learners import PreparedRows, stream
 from xmach.metrics import propensities
 from xmach.models.bucket_weights import BucketWeights
 from xmach.planning import Plan
@@ -27,7 +27,7 @@ from xmach.predictor import Predictor
 from xmach.ranking import Fusion, LabelWeights, Profiles, Ranking, Shortlist, ShortlistSizes, log_frequencies
 from xmach.ranking.fusion import DEPTH, Trial
 from xmach.ranking.label_rows import LabelRows, rows_of_labels
-from xmach.ranking.label_texts import text_profiles
+from xmach.ranking.label_texts import term_weights, text_part, text_profiles
 from xmach.ranking.label_training import RankerSettings
 from xmach.store import ModelStore
 from xmach.training.bucketing import mean_one
@@ -47,6 +47,7 @@ COSTS = (0.3, 1.0, 3.0)  # of the classifiers; held-out rows choose
 NEGATIVE_SIZES = ShortlistSizes(mach=50, profile=20)  # of training rows: whose wrong labels are negatives
 _LABELS, _SHARDS = 4096, 64  # labels of a shard, at least; shards, at most
 _ROWS = 8192  # rows of a shard
+_TERM_ROWS = 50_000  # at most, to learn what features of label texts are worth
 _SMALL = 200_000  # label occurrences that are not worth starting processes for
 
 
@@ -116,7 +117,7 @@ class RankingTrainer:
         self, validation: Dataset | None, choice: Choice | None, material: Material, scratch: Path | None
     ) -> tuple[Ranking, Choice]:
         frequencies = log_frequencies(self._data.label_counts())
-        ranking = Ranking(Fusion({"mach": 1.0}), frequencies, texts=self._texts())
+        ranking = Ranking(Fusion({"mach": 1.0}), frequencies, texts=self._texts(material))
         ranked = self._plan.ranker != PROFILE and (choice is None or choice.fusion.uses("ranker"))
         if ranked or choice is None or choice.fusion.uses("profile"):
             ranking = replace(ranking, profiles=self._profiles(material))
@@ -142,12 +143,16 @@ class RankingTrainer:
         parts = [BucketWeights.from_arrays(s.labels.start, a) for s, a in zip(shards, arrays, strict=True)]
         return Profiles.join(parts, self._plan.n_features, self._data.n_labels, most_bytes=self._bytes(0.5))
 
-    def _texts(self) -> Profiles | None:
+    def _texts(self, material: Material) -> Profiles | None:
         """The texts of labels as profiles."""
         if self._label_text is None or not len(self._label_text.ids):
             return None
         rows = as_sparse_rows(self._predictor.scaler.apply(self._label_text.rows))
-        return text_profiles(self._label_text.ids, rows, self._data.n_labels)
+        part = text_part(self._label_text.ids, rows, self._data.n_labels)
+        order = stream(self._plan.seed, 0, "term weights").permutation(self._data.n_rows)[:_TERM_ROWS]
+        own = material.sparse_rows()
+        own = replace(own, values=own.values * np.float32(material.scale))
+        return text_profiles(part, self._plan.n_features, term_weights(part, own, self._data.labels, order))
 
     def _negatives(self, material: Material, profiles: Profiles | None, scratch: Path | None) -> SharedArrays:
         """The rows that wrongly have each label on their shortlist."""
