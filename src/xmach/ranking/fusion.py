@@ -5,7 +5,7 @@ The parts of a (row, candidate) pair, as columns in the order of `PARTS`:
     mach      the mean of the log-probabilities of the label's R buckets
     ranker    log sigmoid(3 m), m the margin of the label's own classifier
     profile   log(0.02 + cosine of the row with the label's profile)
-    text      log(0.02 + cosine of the row with the label's text)
+    text      log(0.02 + similarity of the row and the label's text)
     prior     log(1 + training rows of the label)
     unseen    1 for a label without training rows, which has a text, 0 for others
 
