@@ -103,6 +103,7 @@ EXPERIMENTS = {
         [
             *BASELINES,
             *dssm(1, 5, 20),
+            *ranked_mach(),
             *mach(16, 1000, 2, **MIXED),
             *mach(32, 1000, 2, **PARTS),
             *mach(32, 2000, 2, **PARTS),
@@ -119,6 +120,7 @@ EXPERIMENTS = {
         [
             *BASELINES,
             *dssm(2, **TUNED),
+            *ranked_mach(),
             *mach(8, 4000, 2, **MIXED),
             *mach(8, 4000, 2, **PARTS),
             *parabel((2,), (100,)),

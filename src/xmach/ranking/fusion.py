@@ -113,9 +113,10 @@ class Trial:
         labels: SparseRows,
         worth: DoubleArray | None = None,
         depth: int = 0,
+        row_weights: FloatArray | None = None,
     ) -> None:
         """`labels` (n, K): those of the rows. `worth` (K,): what finding a label counts in PSP; None: 1 for all.
-        `depth`: how many places count in the quality; 0: the first five.
+        `depth`: how many places count in the quality; 0: the first five. `row_weights` (n,): what rows count there.
         """
         n_right = np.diff(labels.indptr)
         asked = np.flatnonzero(n_right > 0)
@@ -131,13 +132,15 @@ class Trial:
         self._truth = shortlist.table(right, False)[asked]
         self._missing = shortlist.table(np.zeros(len(right), np.float32), -np.inf)[asked]
         self._depth = max(depth, _RANKS)
+        shares = np.ones(len(asked)) if row_weights is None else row_weights[asked].astype(np.float64)
+        self._shares = shares / shares.mean() if shares.any() else np.ones(len(asked))
 
     def quality(self, weights: Mapping[str, float]) -> float:
         """Return the mean quality of the rows: P@1 and nDCG@5, and a tenth PSP@5; mostly nDCG if many places count."""
         return float(self._qualities(weights).mean()) if len(self._n_right) else 0.0
 
     def _qualities(self, weights: Mapping[str, float]) -> DoubleArray:
-        """The mean of P@1 and nDCG@5 of each row (n,), with a small share of what it finds by worth."""
+        """The quality of each row (n,), times its weight; weights are 1 on average."""
         if not self._missing.shape[1]:
             return np.zeros(len(self._n_right))
         total = self._missing.copy()
@@ -153,8 +156,8 @@ class Trial:
         tail = np.take_along_axis(self._worth, order[:, :_RANKS], axis=1).sum(axis=1)
         qualities: DoubleArray = (1.0 - _TAIL) / 2 * (hits[:, 0] + self._ndcg(hits[:, :_RANKS], _RANKS)) + _TAIL * tail
         if self._depth > _RANKS:
-            return (1.0 - _DEPTH_SHARE) * qualities + _DEPTH_SHARE * self._ndcg(hits, self._depth)
-        return qualities
+            qualities = (1.0 - _DEPTH_SHARE) * qualities + _DEPTH_SHARE * self._ndcg(hits, self._depth)
+        return qualities * self._shares
 
     def _ndcg(self, hits: BoolArray, depth: int) -> DoubleArray:
         """nDCG of each row (n,) whose first places are `hits`."""

@@ -217,7 +217,8 @@ class RankingTrainer:
         parts = {name: np.concatenate([each[name] for each in values]) for name in values[0]}
         worth = 1.0 / propensities(self._data.label_counts().dense(), self._data.n_rows)
         labels = replace(validation.labels, n_columns=max(validation.labels.n_columns, len(worth)))
-        return Trial(_stacked(shortlists), parts, labels, worth, 0 if ranking.texts is None else DEPTH).fit()
+        depth = 0 if ranking.texts is None else DEPTH
+        return Trial(_stacked(shortlists), parts, labels, worth, depth, validation.weights).fit()
 
     # --- running shards
 
