@@ -37,6 +37,11 @@ def default_mach(most: int = 8) -> list[Contestant]:
     return [Contestant("mach", {"n_repetitions": most}, {"repetitions": count}) for count in counts]
 
 
+def ranked_mach(most: int = 8, **settings: Any) -> list[Contestant]:
+    """MACH with its ranker, as `xmach train --label-text` trains it: the titles are the texts of their labels."""
+    return [Contestant("mach", {"n_repetitions": most, "titles": "text", **settings})]
+
+
 def mach(most: int, n_buckets: int, epochs: int, **settings: Any) -> list[Contestant]:
     """MACH with 2, 4, ... repetitions, up to `most`: one training."""
     training = {"n_buckets": n_buckets, "n_repetitions": most, "epochs": epochs, **settings}
@@ -85,6 +90,7 @@ EXPERIMENTS = {
             *BASELINES,
             *dssm(5, 20),
             *default_mach(),
+            *ranked_mach(),
             *mach(16, 2000, 5, **LINEAR),
             *mach(8, 2000, 5, **HIDDEN),
             *parabel((2, 4, 8), (100,)),
@@ -97,6 +103,7 @@ EXPERIMENTS = {
         [
             *BASELINES,
             *dssm(1, 5, 20),
+            *ranked_mach(),
             *mach(16, 1000, 2, **MIXED),
             *mach(32, 1000, 2, **PARTS),
             *mach(32, 2000, 2, **PARTS),
@@ -113,6 +120,7 @@ EXPERIMENTS = {
         [
             *BASELINES,
             *dssm(2, **TUNED),
+            *ranked_mach(),
             *mach(8, 4000, 2, **MIXED),
             *mach(8, 4000, 2, **PARTS),
             *parabel((2,), (100,)),

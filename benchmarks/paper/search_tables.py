@@ -25,10 +25,10 @@ def model_name(row: Row) -> str:
     training, answering = row["training"], row["answering"]
     extra = [f"{name.replace('_', ' ')} {training[name]}" for name in _TOLD.get(row["peer"], ()) if name in training]
     if row["peer"] == "mach":
-        hidden = "-".join(map(str, training.get("hidden", ()))) or "no hidden layer"
         kept = answering.get("repetitions", training["n_repetitions"])
         extra += [answering["estimator"]] if "estimator" in answering else []
-        return ", ".join([f"MACH, {hidden}, B={training['n_buckets']:,}, R={kept}", *extra])
+        extra += ["titles as label text"] if "titles" in training else []
+        return ", ".join([f"MACH, {_shape(training)}, R={kept}", *extra])
     if row["peer"] == "parabel":
         return f"Parabel, {training.get('trees', 2)} trees, leaf {training.get('leaf', 100):,}"
     if row["peer"] == "dssm":
@@ -36,6 +36,13 @@ def model_name(row: Row) -> str:
     if row["peer"] == "bm25":
         return f"BM25, {training.get('documents', 'titles')}"
     return "most bought" if row["peer"] == "popular" else str(row["contestant"])
+
+
+def _shape(training: dict[str, Any]) -> str:
+    if "n_buckets" not in training:
+        return "default settings"
+    hidden = "-".join(map(str, training.get("hidden", ()))) or "no hidden layer"
+    return f"{hidden}, B={training['n_buckets']:,}"
 
 
 def result_table(rows: Sequence[Row]) -> str:
@@ -160,6 +167,8 @@ def _recall(row: Row) -> float:
 
 def _epochs(row: Row) -> str:
     usual = {"mach": 10, "dssm": 5, "parabel": 20}  # what each does where it is not told
+    if row["peer"] == "mach" and "n_buckets" not in row["training"]:
+        return "-"
     return str(row["training"].get("epochs", usual.get(row["peer"], "-")))
 
 

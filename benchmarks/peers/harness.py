@@ -20,7 +20,7 @@ from benchmarks.places import OUT, ROOT
 
 PLACE = OUT / "peers"
 # The rooms of xmach that decide what MACH answers: an edit elsewhere makes no result old.
-_ROOMS = ("_kernels", "buckets", "features", "models", "learners", "training", "decoding", "predictor.py")
+_ROOMS = ("_kernels", "buckets", "features", "models", "learners", "training", "decoding", "ranking", "predictor")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from benchmarks.peers.adapter import PEERS, Peer, library_version, peer_class
 from benchmarks.peers.judging import candidates_of, judge, judge_ranking, ranked_rows
 from benchmarks.peers.search_data import Questions, Training
 
+from xmach.errors import ParameterError
+
 SETTINGS: dict[str, dict[str, Any]] = {
     "mach": {"n_buckets": 60, "n_repetitions": 4, "hidden": [], "epochs": 4, "learning_rate": 0.02, "n_features": 4000},
     "parabel": {"trees": 1, "n_features": 4000},
@@ -103,6 +105,26 @@ def test_mach_answers_with_some_of_its_repetitions(training: Training, questions
         peer.open({"repetitions": repetitions})
         recalls[repetitions] = judge(questions, peer.top(questions.queries, 100))["unweighted"]["recall@10"]
     assert recalls[4] > recalls[1]
+
+
+@pytest.mark.parametrize("titles", ["text", "both"])
+def test_mach_with_titles_as_texts_of_labels(
+    training: Training, questions: Questions, tmp_path: Path, titles: str
+) -> None:
+    settings = {"n_buckets": 60, "n_repetitions": 2, "learner": "linear", "titles": titles, "n_features": 4000}
+    peer = peer_class("mach")(settings, tmp_path)
+    peer.prepare(training)
+    peer.train()
+    assert peer.save()["parameters"] > 0
+    peer.open({})
+    best = peer.top(questions.queries, 100)
+    assert judge(questions, best)["unweighted"]["recall@100"] > 0.85
+    rows, candidates = ranked_rows(questions), candidates_of(questions)
+    found = judge_ranking(questions, peer.scores([questions.queries[i] for i in rows], candidates))
+    assert found is not None
+    assert found["unweighted"]["ndcg@100"] > 0.5
+    with pytest.raises(ParameterError, match="the ranker's weights are for all repetitions"):
+        peer.open({"repetitions": 1})
 
 
 def test_dssm_ends_after_so_many_steps(training: Training, tmp_path: Path) -> None:

@@ -75,6 +75,15 @@ def test_a_row_without_a_result_says_why() -> None:
     assert "Parabel" not in tables.quality_table([row])
 
 
+def test_rows_with_default_settings_have_names() -> None:
+    for contestant, name in (
+        (product_search.default_mach()[0], "MACH, default settings, R=2"),
+        (product_search.ranked_mach()[0], "MACH, default settings, R=8, titles as label text"),
+    ):
+        row = _row("mach", 0.5, dict(contestant.training), **contestant.answering) | {"failed": "no"}
+        assert tables.result_table([row]).splitlines()[-1].startswith(f"| {name} | - |")
+
+
 def test_the_best_of_each_kind_is_shown() -> None:
     rows = [_row("dssm", 0.5, {}), _row("dssm", 0.7, {"epochs": 9}), {**_row("bm25", 0.9, {}), "failed": "no"}]
     assert tables.best_of_each(rows) == [rows[1]]

@@ -62,6 +62,30 @@ def test_the_quality_is_made_of_precision_ndcg_and_psp() -> None:
     assert trial.quality({"mach": 3.0}) == pytest.approx(expected, abs=1e-9)
 
 
+def test_many_places_count_if_they_are_asked_for() -> None:
+    shortlist, labels = made_up()
+    part = {"mach": np.random.default_rng(0).normal(size=len(shortlist.ids)).astype(np.float32)}
+    _, ids = shortlist.best(part["mach"], 10)
+    first = Trial(shortlist, part, labels).quality({"mach": 1.0})
+    deep = Trial(shortlist, part, labels, depth=10).quality({"mach": 1.0})
+    assert deep == pytest.approx(first / 3 + 2 / 3 * ndcg_at_k(labels, ids, 10), abs=1e-9)
+
+
+def test_rows_count_by_their_weights() -> None:
+    shortlist, labels = made_up()
+    part = {"mach": np.random.default_rng(0).normal(size=len(shortlist.ids)).astype(np.float32)}
+    single = [
+        Trial(shortlist, part, labels, None, 0, (np.arange(N_ROWS) == i).astype(np.float32)).quality({"mach": 1.0})
+        for i in (0, 1)
+    ]
+    weights = np.where(np.arange(N_ROWS) == 0, 3.0, 0.0).astype(np.float32)
+    weights[1] = 1.0
+    both = Trial(shortlist, part, labels, None, 0, weights).quality({"mach": 1.0})
+    assert both == pytest.approx(0.75 * single[0] + 0.25 * single[1], abs=1e-9)
+    alike = Trial(shortlist, part, labels, None, 0, np.full(N_ROWS, 7.0, np.float32)).quality({"mach": 1.0})
+    assert alike == pytest.approx(Trial(shortlist, part, labels).quality({"mach": 1.0}), abs=1e-12)
+
+
 def test_scores_estimate_the_share_of_right_candidates() -> None:
     trial, shortlist, labels = trial_of("mach", "profile")
     fusion, _ = trial.fit()

@@ -88,6 +88,26 @@ def test_same_bytes_whatever_the_workers_and_shards(
     assert contents(tmp_path / "model") == contents(undisturbed)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_label_texts_give_the_same_bytes_whatever_the_workers(
+    tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranking_module, "_SMALL", 0)
+    texts = LabelTexts.of(np.arange(40), DATA.features.slice(0, 40))
+    executor = "pool" if workers > 1 else "local"
+    fit(DATA, CONFIG, tmp_path / "model", executor=executor, workers=workers, label_text=texts)
+    memory = fit(DATA, CONFIG, **LOCAL, label_text=texts).predictor
+    assert memory is not None
+    assert memory.ranking is not None
+    assert memory.ranking.texts is not None
+    stored = load(tmp_path / "model").ranking
+    assert stored is not None
+    assert stored.texts is not None
+    assert stored.to_dict() == memory.ranking.to_dict()
+    for name, array in memory.ranking.texts.arrays().items():
+        assert stored.texts.arrays()[name].tobytes() == array.tobytes(), name
+
+
 class Stopped(Exception):
     pass
 

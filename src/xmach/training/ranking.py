@@ -26,18 +26,18 @@ from xmach.data.arrays import as_sparse_rows
 from xmach.errors import InputError, Interrupted, NotEnoughMemory, ParameterError
 from xmach.executors import Board, Executor, LocalExecutor
 from xmach.files import scratch_folder
-from xmach.learners import prepare_rows
+from xmach.learners import prepare_rows, stream
 from xmach.metrics import propensities
 from xmach.models.bucket_weights import BucketWeights
 from xmach.planning import Plan
 from xmach.predictor import Predictor
 from xmach.ranking import Fusion, LabelWeights, Profiles, Ranking, Shortlist, ShortlistSizes, log_frequencies
-from xmach.ranking.fusion import Trial
+from xmach.ranking.fusion import DEPTH, Trial
 from xmach.ranking.label_joining import least_bytes as classifier_bytes
 from xmach.ranking.label_rows import LabelRows, rows_of_labels
+from xmach.ranking.label_texts import term_weights, text_part, text_profiles
 from xmach.ranking.label_training import RankerSettings
 from xmach.ranking.profiles import least_bytes as profile_bytes
-from xmach.ranking.profiles import profile_part
 from xmach.store import ModelStore
 from xmach.training.bucketing import mean_one
 from xmach.training.run import ProgressHandler, StageProgress, stopping_on_signals
@@ -58,6 +58,7 @@ MOST_NEGATIVE_ROWS = 50_000  # or as many as there are labels: of more rows ever
 _ROWS = 8192  # rows of a shard
 _BUDGETED = 2  # parts that share the bytes: profiles and classifiers
 _ENTRY_BYTES = 3  # of a profile, at most: a wide gap and a code
+_TERM_ROWS = 50_000  # at most, to learn what features of label texts are worth
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class RankingTrainer:
         self, validation: Dataset | None, choice: Choice | None, material: Material, scratch: Path | None
     ) -> tuple[Ranking, Choice]:
         frequencies = log_frequencies(self._data.label_counts())
-        ranking = Ranking(Fusion({"mach": 1.0}), frequencies, texts=self._texts())
+        ranking = Ranking(Fusion({"mach": 1.0}), frequencies, texts=self._texts(material))
         ranked = self._plan.ranker != PROFILE and (choice is None or choice.fusion.uses("ranker"))
         if ranked or choice is None or choice.fusion.uses("profile"):
             ranking = replace(ranking, profiles=self._profiles(material))
@@ -154,16 +155,16 @@ class RankingTrainer:
         with self._explained_budget():
             return Profiles.join(parts, self._plan.n_features, self._data.n_labels, most_bytes=self._bytes())
 
-    def _texts(self) -> Profiles | None:
+    def _texts(self, material: Material) -> Profiles | None:
         """The texts of labels as profiles."""
         if self._label_text is None or not len(self._label_text.ids):
             return None
-        ids, n_labels = self._label_text.ids, self._data.n_labels
         rows = as_sparse_rows(self._predictor.scaler.apply(self._label_text.rows))
-        starts = np.zeros(n_labels + 1, np.int64)
-        starts[ids + 1] = 1
-        lists = LabelRows(0, np.cumsum(starts), np.arange(len(ids), dtype=np.int32), np.ones(len(ids), np.float32))
-        return Profiles.join([profile_part(rows, lists)], self._plan.n_features, n_labels)
+        part = text_part(self._label_text.ids, rows, self._data.n_labels)
+        order = stream(self._plan.seed, 0, "term weights").permutation(self._data.n_rows)[:_TERM_ROWS]
+        own = material.sparse_rows()
+        own = replace(own, values=own.values * np.float32(material.scale))
+        return text_profiles(part, self._plan.n_features, term_weights(part, own, self._data.labels, order))
 
     def _negatives(self, material: Material, profiles: Profiles | None, scratch: Path | None) -> SharedArrays:
         """The rows that wrongly have each label on their shortlist."""
@@ -241,7 +242,8 @@ class RankingTrainer:
         shortlist, parts = self._candidates(ranking, validation)
         worth = 1.0 / propensities(self._data.label_counts().dense(), self._data.n_rows)
         labels = replace(validation.labels, n_columns=max(validation.labels.n_columns, len(worth)))
-        return Trial(shortlist, parts, labels, worth).fit()
+        depth = 0 if ranking.texts is None else DEPTH
+        return Trial(shortlist, parts, labels, worth, depth, validation.weights).fit()
 
     def _candidates(self, ranking: Ranking, validation: Dataset) -> tuple[Shortlist, dict[str, FloatArray]]:
         """The candidates of the validation rows, and the values of their parts."""
