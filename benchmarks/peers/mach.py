@@ -33,6 +33,7 @@ from xmach.types import BucketModel, FloatArray, IntArray, SparseRows
 
 WEIGHTS = ("none", "products", "sessions", "log sessions")
 TITLES = ("rows", "text", "both")
+_TOY_COPIES = 30  # of each text: a ranker needs 200 rows
 _HELD_OUT = (10, 800, 5000)  # one query in ten chooses the ranker's settings, if titles are rows, too; least and most
 _TOY = {"n_buckets": 4, "n_repetitions": 2, "n_features": 1000, "bucketing": MIXED}
 _TOYS: tuple[Settings, ...] = (
@@ -63,11 +64,12 @@ class Mach:
     def warm_up(self) -> None:
         """Let the kernels be compiled or read: train on a few rows, and answer them."""
         texts = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in ("table", "chair", "lamp")]
-        bought = SparseRows(np.arange(10), np.arange(9, dtype=np.int32), np.ones(9, np.float32), 9)
+        n = _TOY_COPIES * len(texts)
+        bought = SparseRows(np.arange(n + 1), np.arange(n, dtype=np.int32) % 9, np.ones(n, np.float32), len(texts))
         for settings in _TOYS:
             with tempfile.TemporaryDirectory() as place:
                 toy = Mach({**_TOY, **settings}, Path(place))
-                toy.prepare(Training(texts, texts, bought, np.ones(9, np.float32)))
+                toy.prepare(Training(texts, _TOY_COPIES * texts, bought, np.ones(n, np.float32)))
                 toy.train()
                 toy.open({})
                 toy.top(texts, 2)

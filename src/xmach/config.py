@@ -292,7 +292,7 @@ class MachConfig(NetworkSettings, LinearSettings):
     )  # fmt: skip
     ranker: str = _choice(
         AUTO, "Second look at the best labels: none, by profiles of the labels, or also by a linear classifier of each "
-        "label; auto: linear with linear buckets, none otherwise.",
+        "label; auto: linear with linear buckets and estimator=auto, none otherwise.",
         (AUTO, *RANKERS), flag="--ranker",
     )  # fmt: skip
     ranker_bytes: Any = _option(

@@ -52,3 +52,10 @@ def test_rows_that_leave_it_open() -> None:
     assert not is_close(TEXTS)
     assert prefers_linear(TEXTS._replace(n_features=1800))
     assert not prefers_linear(TEXTS._replace(n_features=500))
+
+
+def test_an_estimator_that_was_asked_for_is_the_order_of_the_answers() -> None:
+    rows = RowFacts(n_labels=5000, n_features=50_000, values_per_row=30.0, labels_per_row=5.0, rows_per_label=20.0)
+    assert decide(MachConfig(), rows).ranker == "linear"
+    assert decide(MachConfig(estimator="mean"), rows).ranker == "none"
+    assert decide(MachConfig(estimator="mean", ranker="linear"), rows).ranker == "linear"

@@ -163,6 +163,7 @@ def test_another_configuration_or_other_rows_are_refused(tmp_path: Path) -> None
         fit(made_up(3000, 200, 60, seed=9), SHORT, model)
 
 
+@pytest.mark.filterwarnings("ignore:only linear buckets have a ranker by themselves")
 def test_other_texts_of_labels_are_refused(tmp_path: Path) -> None:
     model, texts = tmp_path / "model", texts_of([3, 5])
     fit(DATA, SHORT, model, only=[0], label_text=texts)

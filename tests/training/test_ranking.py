@@ -92,7 +92,7 @@ def test_same_bytes_whatever_the_workers_and_shards(
 def test_label_texts_give_the_same_bytes_whatever_the_workers(
     tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranking_module, "_SMALL", 0)
+    monkeypatch.setattr(ranking_module, "POOLED_OCCURRENCES", 0)
     texts = LabelTexts.of(np.arange(40), DATA.features.slice(0, 40))
     executor = "pool" if workers > 1 else "local"
     fit(DATA, CONFIG, tmp_path / "model", executor=executor, workers=workers, label_text=texts)

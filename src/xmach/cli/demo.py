@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from xmach.training import Fitted
 
 QUERIES, TEST_QUERIES = 60_000, 5_000
+HELD_OUT = 3_000  # of the queries: settings are chosen on them; without them a trial model would take as long again
 FEATURES = 30_000
 SHOWN = 4  # queries answered at the end
 EXAMPLES = 8  # queries to try on the search page
@@ -46,12 +48,23 @@ def _run(n_products: int, folder: Path, workers: int, seed: int) -> None:
     begun = time.monotonic()
     say(f"making a shop of {n_products:,} products, {QUERIES:,} queries with their purchases, and a later test period")
     shop, text = Shop(n_products, seed), HashedText(FEATURES)
-    data = _training_rows([query for chunk in shop.queries(QUERIES, "train") for query in chunk], text, shop)
+    queries = [query for chunk in shop.queries(QUERIES, "train") for query in chunk]
+    data = _training_rows(queries[HELD_OUT:], text, shop)
+    # with their sessions as weights, a few frequent queries would decide
+    held_out = replace(_test_rows(queries[:HELD_OUT], text, shop), weights=None)
     test_queries = [query for chunk in shop.queries(TEST_QUERIES, "test") for query in chunk]
     say(f"training with the default settings on the texts of {data.n_rows:,} queries and titles")
     trained = time.monotonic()
     with training_output() as on_progress:
-        fitted = fit(data, MachConfig(seed=seed), folder, text=text, workers=workers or None, on_progress=on_progress)
+        fitted = fit(
+            data,
+            MachConfig(seed=seed),
+            folder,
+            text=text,
+            workers=workers or None,
+            validation=held_out,
+            on_progress=on_progress,
+        )
     seconds = time.monotonic() - trained
     predictor = fitted.predictor
     assert predictor is not None
@@ -74,7 +87,7 @@ def _training_rows(queries: list[Query], text: HashedText, shop: Shop) -> Datase
 
 
 def _test_rows(queries: list[Query], text: HashedText, shop: Shop) -> Dataset:
-    """A row for each query, weighted by the sessions it came up in."""
+    """A row for each query, weighted by the sessions it came up in; for the settings and the evaluation."""
     import numpy as np
 
     from xmach.data import Dataset

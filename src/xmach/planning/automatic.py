@@ -50,6 +50,7 @@ def decide(config: MachConfig, rows: RowFacts, better: str | None = None) -> Mac
 
     `better`: the learner that did better on validation rows, which is taken if the configuration leaves it open.
 
+    Who names an estimator wants its order, so no ranker changes it unless it is asked for.
     A network that was asked for, by name or by an option that only networks have, keeps the numbers of earlier
     versions, so that such calls train the same bytes.
     """
@@ -70,7 +71,7 @@ def decide(config: MachConfig, rows: RowFacts, better: str | None = None) -> Mac
         "n_buckets": n_buckets,
         "n_repetitions": n_repetitions,
         "bucketing": MIXED if similar and config.n_repetitions != 1 else RANDOM,
-        "ranker": LINEAR_RANKER if linear else NONE,
+        "ranker": LINEAR_RANKER if linear and config.estimator == AUTO else NONE,
     } | ({"linear_loss": loss} if linear else {})
     open_options = {name: value for name, value in chosen.items() if getattr(config, name) == AUTO}
     return replace(config, learner=learner, **open_options)
