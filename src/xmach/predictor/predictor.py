@@ -143,7 +143,8 @@ class Predictor:
         `probabilities`: scores as estimates of the probability; scores of a ranker always are.
         `include_unseen`: rank labels without a training row like all others.
         `candidates`: rank only these labels, given as names (strings) or ids (integers): a list for all rows, or a list
-        of lists, one per row. The result is the full ranking without the other labels. If a row has fewer than k
+        of lists, one per row. The result is the full ranking without the other labels; a ranker
+        looks twice at all candidates if they are at most as many as a shortlist has. If a row has fewer than k
         candidates, the remaining ids are -1 and labels None. For names that are not strings, pass `ids_of(names)`.
         A list has only names or only ids. In a 2-d array of strings, each row holds the names for one row of X.
         `threads`: use at most this many threads (at least 1). The default is one per core.
