@@ -15,6 +15,7 @@ from tests.reference.weight_lists import entries_slow
 
 from xmach._kernels.train.weight_lists import WeightLists
 from xmach.errors import InputError, NotEnoughMemory
+from xmach.ranking.label_joining import least_bytes
 from xmach.ranking.label_weights import LabelWeights
 from xmach.types import FloatArray
 
@@ -77,7 +78,7 @@ def test_the_ranker_does_not_depend_on_the_split(
 ) -> None:
     weights = random_weights(40, n_labels, seed=seed)
     whole = LabelWeights.join(parts_of(weights), 40, n_labels, bits=bits)
-    most_bytes = whole.n_bytes * 2 // 3 + 5 * n_labels if limited else None
+    most_bytes = max(whole.n_bytes * 2 // 3 + 5 * n_labels, least_bytes(n_labels)) if limited else None
     whole = LabelWeights.join(parts_of(weights), 40, n_labels, bits=bits, most_bytes=most_bytes)
     parts = parts_of(weights, sorted(cut for cut in cuts if cut < n_labels))
     shuffled = [parts[i] for i in np.random.default_rng(seed).permutation(len(parts))]
