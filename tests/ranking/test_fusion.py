@@ -43,6 +43,13 @@ def test_a_part_of_noise_is_left_out() -> None:
     assert quality > 0.3
 
 
+def test_a_part_that_changes_nothing_is_left_out() -> None:
+    shortlist, labels = made_up()
+    right = shortlist.are_labels(labels).astype(np.float32)
+    fusion, _ = Trial(shortlist, {"mach": right, "ranker": np.zeros_like(right)}, labels).fit()
+    assert set(fusion.weights) == {"mach"}
+
+
 def test_the_sketch_always_counts() -> None:
     fusion, _ = trial_of("profile", noise=("mach",))[0].fit()
     assert fusion.weights.keys() >= {"mach", "profile"}
