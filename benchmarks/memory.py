@@ -126,9 +126,9 @@ def _ranked(
 # Every part of a ranker is stored, so that its size is known; of the costs only the highest is tried, which takes most.
 _STORING_ALL = f"""
 from xmach.cli import main
-from xmach.ranking import fusion
+from xmach.ranking import weighing
 from xmach.training import ranking
-fusion._LEAST_GAIN, ranking.COSTS = -1.0, ({HIGHEST_COST},)
+weighing._LEAST_GAIN, ranking.COSTS = -1.0, ({HIGHEST_COST},)
 main()
 """
 RANKED_TRAINING = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from xmach.evaluation import evaluate
 from xmach.predictor import Predictor
 from xmach.predictor import predictor as predictor_module
 from xmach.ranking import Fusion, ShortlistSizes
+from xmach.ranking.fusion import Line
 from xmach.training import MachConfig, fit
 from xmach.types import SparseRows
 
@@ -25,8 +27,6 @@ N_LABELS, ON_SHORTLIST = 400, 30
 @pytest.fixture(scope="module")
 def predictor() -> Predictor:
     """Every part counts, shortlists are much shorter than the labels, and some labels have no row."""
-    from dataclasses import replace
-
     config = MachConfig(learner="linear", n_buckets=40, n_repetitions=4, cost=1.0, passes=3, ranker="linear")
     fitted = fit(DATA, config, executor="local").predictor
     assert fitted is not None
@@ -157,12 +157,16 @@ def test_probabilities_of_all_labels(predictor: Predictor) -> None:
     assert (chances[:, predictor.label_counts.dense() == 0] == 0).all()
 
 
-def test_an_explanation_adds_up_to_the_score(predictor: Predictor) -> None:
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_an_explanation_adds_up_to_the_score(predictor: Predictor, share: float) -> None:
+    assert predictor.ranking is not None
+    fusion = replace(predictor.ranking.fusion, share=share, sketch=Line(1.5, 2.0))
+    predictor = replace(predictor, ranking=replace(predictor.ranking, fusion=fusion))
     best = predictor.top_k(ROWS, 3)
     explained = predictor.explain(ROWS.slice(0, 1), int(best.ids[0, 1]))
     assert explained.estimator == "rank"
     assert explained.score == pytest.approx(best.scores[0, 1], rel=1e-5)
-    assert set(explained.parts) == {"mach", "profile", "prior", "intercept"}
+    assert set(explained.parts) == {"mach", "profile", "prior", "intercept", *(["sketch"] if share else [])}
     assert 1 / (1 + np.exp(-sum(explained.parts.values()))) == pytest.approx(explained.score, rel=1e-5)
     assert "profile" in str(explained)
 

@@ -59,3 +59,14 @@ def test_an_estimator_that_was_asked_for_is_the_order_of_the_answers() -> None:
     assert decide(MachConfig(), rows).ranker == "linear"
     assert decide(MachConfig(estimator="mean"), rows).ranker == "none"
     assert decide(MachConfig(estimator="mean", ranker="linear"), rows).ranker == "linear"
+
+
+def test_a_network_gets_a_ranker_if_nobody_asked_for_the_network_and_rows_are_sparse() -> None:
+    sparse = DENSE._replace(values_per_row=18.0)
+    assert decide(MachConfig(), sparse).learner == "network"
+    assert decide(MachConfig(), sparse).ranker == "linear"
+    assert decide(MachConfig(), DENSE).ranker == "none"
+    assert decide(MachConfig(ranker="linear"), DENSE).ranker == "linear"
+    assert decide(MachConfig(), TEXTS, better="network").ranker == "linear"
+    for options in ({"learner": "network"}, {"hidden": (64,)}, {"epochs": 3}, {"estimator": "log"}):
+        assert decide(MachConfig(**options), sparse).ranker == "none"

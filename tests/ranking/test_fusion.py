@@ -11,7 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from xmach.errors import InputError
 from xmach.metrics import ndcg_at_k, precision_at_k, psp_at_k
 from xmach.ranking import Fusion, Shortlist
-from xmach.ranking.fusion import Trial, log_cosine, log_margin, logistic_line
+from xmach.ranking.fusion import Line, log_cosine, log_margin
+from xmach.ranking.weighing import Trial, logistic_line
 from xmach.types import SparseRows
 
 N_ROWS, N_LABELS = 400, 30
@@ -133,8 +134,14 @@ def test_values_of_parts() -> None:
     assert log_cosine(np.array([-0.5, 0.0, 1.0], np.float32)) == pytest.approx(np.log([0.02, 0.02, 1.02]), rel=1e-5)
 
 
-def test_there_and_back() -> None:
-    fusion = Fusion({"mach": 0.71, "prior": -0.2}, 1.5, -3.0)
+@pytest.mark.parametrize(
+    "fusion",
+    [
+        Fusion({"mach": 0.71, "prior": -0.2}, 1.5, -3.0),
+        Fusion({"mach": 0.01, "text": 4.0}, 0.8, -1.5, share=0.03, sketch=Line(1.4, -0.9)),
+    ],
+)
+def test_there_and_back(fusion: Fusion) -> None:
     assert Fusion.from_dict(fusion.to_dict()) == fusion
     assert fusion.uses("mach")
     assert not fusion.uses("ranker")
@@ -147,6 +154,33 @@ def test_there_and_back() -> None:
 def test_weights_that_are_none(weights: dict[str, float], slope: float) -> None:
     with pytest.raises(InputError, match="a ranker's weights must be finite numbers for mach, ranker"):
         Fusion(weights, slope)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, np.nan])
+def test_a_share_that_is_none(share: float) -> None:
+    with pytest.raises(InputError, match="share of a score must be from 0 to below 1"):
+        Fusion({"mach": 1.0}, share=share)
+
+
+def test_a_score_mixes_two_estimates() -> None:
+    parts = {"mach": np.array([-3.0, -0.5], np.float32), "text": np.array([-0.2, -2.0], np.float32)}
+    fusion = Fusion({"mach": 0.1, "text": 4.0}, 0.8, -1.5, share=0.1, sketch=Line(1.4, -0.9))
+    summed = 1 / (1 + np.exp(-(0.8 * (0.1 * parts["mach"] + 4.0 * parts["text"]) - 1.5)))
+    alone = 1 / (1 + np.exp(-(1.4 * parts["mach"] - 0.9)))
+    assert fusion.scores(parts) == pytest.approx(0.9 * summed + 0.1 * alone, rel=1e-5)
+
+
+def test_the_sketch_gets_a_share_beside_texts_if_rows_rank_better_with_it() -> None:
+    shortlist, labels = made_up()
+    right, rng = shortlist.are_labels(labels), np.random.default_rng(0)
+    text = (right + rng.normal(size=len(right))).astype(np.float32)
+    knows, knows_not = (3.0 * right + rng.normal(size=len(right)) - 6.0, rng.normal(size=len(right)) - 6.0)
+    for name, mach, expected in (("text", knows, True), ("text", knows_not, False), ("profile", knows, False)):
+        trial = Trial(shortlist, {"mach": mach.astype(np.float32), name: text}, labels)
+        alone = Fusion({name: 1.0})
+        fusion, qualities = trial._with_sketch(trial._calibrated(alone), trial._qualities(alone.weights))
+        assert (fusion.share > 0) == expected
+        assert (qualities.mean() > trial.quality(alone.weights)) == expected
 
 
 def test_rows_without_labels_do_not_count() -> None:

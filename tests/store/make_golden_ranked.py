@@ -11,7 +11,7 @@ from pathlib import Path
 
 from xmach import MACHClassifier, load
 from xmach.features import HashedText
-from xmach.ranking import fusion
+from xmach.ranking import weighing
 
 COLOURS, THINGS = ("red", "blue", "green", "black"), ("table", "chair", "lamp", "drill", "pan")
 WORDS = ("cheap", "large", "new", "sale", "best", "old", "small", "good", "fine", "plain", "nice", "used")
@@ -21,7 +21,7 @@ ASKED = ["a red lamp", "blue chairs", "drill", "", "unheard of", "a thing nobody
 
 def make(folder: Path) -> None:
     """Texts with two labels each and texts of labels, in buckets of both kinds; no part is left out."""
-    fusion._LEAST_GAIN = -1.0
+    weighing._LEAST_GAIN = -1.0
     texts = [f"{colour} {thing} {word}" for colour in COLOURS for thing in THINGS for word in WORDS]
     labels = [sorted(text.split()[:2]) for text in texts]
     model = MACHClassifier(

@@ -23,7 +23,7 @@ from tests.conftest import made_up
 
 from xmach.data import Dataset, LabelTexts
 from xmach.errors import Interrupted, ModelCorrupt, ParameterError
-from xmach.ranking import fusion as fusion_module
+from xmach.ranking import weighing
 from xmach.store import ModelStore, load
 from xmach.training import MachConfig, StageProgress, fit
 from xmach.training import ranking as ranking_module
@@ -46,7 +46,7 @@ def every_part_in_small_shards() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranking_module, "LEAST_SHARD_LABELS", 16)
         patch.setattr(ranking_module, "_ROWS", 256)
-        patch.setattr(fusion_module, "_LEAST_GAIN", -1.0)
+        patch.setattr(weighing, "_LEAST_GAIN", -1.0)
         yield
 
 
@@ -361,9 +361,9 @@ import sys
 from pathlib import Path
 from tests.training.test_ranking import CONFIG, DATA
 from xmach.training import fit
-from xmach.ranking import fusion
+from xmach.ranking import weighing
 from xmach.training import ranking
-ranking.LEAST_SHARD_LABELS, ranking._ROWS, fusion._LEAST_GAIN = 16, 256, -1.0
+ranking.LEAST_SHARD_LABELS, ranking._ROWS, weighing._LEAST_GAIN = 16, 256, -1.0
 fit(DATA, CONFIG, Path(sys.argv[1]), executor="local")
 """
 
@@ -423,6 +423,10 @@ def test_every_changed_byte_is_noticed_or_harmless(copied: Path) -> None:
     [
         (lambda ranking: ranking.pop("fusion"), "the ranker's settings are damaged"),
         (lambda ranking: ranking["fusion"].update(slope=-1.0), "the ranker's settings are damaged"),
+        (lambda ranking: ranking["fusion"].update(share=1.0), "the ranker's settings are damaged"),
+        (lambda ranking: ranking["fusion"].update(share=0.1, sketch={"slope": 0.0}), "settings are damaged"),
+        (lambda ranking: ranking["fusion"].update(share=0.1, sketch={"slop": 1.0}), "settings are damaged"),
+        (lambda ranking: ranking["fusion"].update(share=0.1, sketch=[1.0, 2.0]), "settings are damaged"),
         (lambda ranking: ranking["fusion"]["weights"].update(other=1.0), "the ranker's settings are damaged"),
         (lambda ranking: ranking["fusion"]["weights"].update(text=1.0), "the ranker's score needs text"),
         (lambda ranking: ranking.update(shortlist={"mach": "many"}), "the ranker's settings are damaged"),

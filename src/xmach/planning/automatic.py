@@ -71,10 +71,15 @@ def decide(config: MachConfig, rows: RowFacts, better: str | None = None) -> Mac
         "n_buckets": n_buckets,
         "n_repetitions": n_repetitions,
         "bucketing": MIXED if similar and config.n_repetitions != 1 else RANDOM,
-        "ranker": LINEAR_RANKER if linear and config.estimator == AUTO else NONE,
+        "ranker": LINEAR_RANKER if config.estimator == AUTO and (linear or _ranks_twice(asked_for, rows)) else NONE,
     } | ({"linear_loss": loss} if linear else {})
     open_options = {name: value for name, value in chosen.items() if getattr(config, name) == AUTO}
     return replace(config, learner=learner, **open_options)
+
+
+def _ranks_twice(asked_for: bool, rows: RowFacts) -> bool:
+    """Whether a network gets a ranker: classifiers of labels are sparse, so rows must be, too."""
+    return not asked_for and not _is_dense(rows)
 
 
 def _linear_loss(config: MachConfig, rows: RowFacts) -> str:

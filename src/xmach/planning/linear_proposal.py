@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from xmach.buckets import clustered_repetitions
-from xmach.config import NONE
 from xmach.planning.linear_sizes import TYPICAL_COST, kept_weights
-from xmach.planning.ranker_sizes import RankerSize, expected_ranker
 from xmach.planning.sizes import Shape
 from xmach.planning.theory import repetitions_needed
 from xmach.planning.units import human_bytes
@@ -46,14 +44,8 @@ def linear_shape(request: Request, n_buckets: int, n_repetitions: int, cost: flo
     )  # fmt: skip
     return Shape(
         request.n_labels, request.n_features, (), n_buckets, n_repetitions, tables,
-        weights=weights, weight_bits=request.weight_bits, joint=request.joint, ranker=_ranker(request),
+        weights=weights, weight_bits=request.weight_bits, joint=request.joint, ranker=request.expected_ranker,
     )  # fmt: skip
-
-
-def _ranker(request: Request) -> RankerSize | None:
-    if request.ranker == NONE:
-        return None
-    return expected_ranker(request.ranker, request.n_labels, request.n_features, request.data, request.ranker_bytes)
 
 
 def pruned_one_vs_all(request: Request) -> Shape:
@@ -100,11 +92,6 @@ def why_weights(request: Request, shape: Shape) -> Iterator[str]:
         f"{shape.weights:,} weights a repetition are expected from the rows, values and labels: within a factor of "
         f"about 2{better}"
     )
-    if shape.ranker is not None:
-        yield (
-            f"the ranker is expected to take {human_bytes(shape.ranker_bytes)} on disk: within a factor of about 3; "
-            "--ranker none leaves it out"
-        )
     if request.joint:
         yield (
             "the loss is softmax, because labels have few rows: while a repetition is trained, it has all d x B "

@@ -20,6 +20,7 @@ from xmach.planning.linear_proposal import (
     why_weights,
 )
 from xmach.planning.memory import TrainingMemory, prediction_bytes, training_memory
+from xmach.planning.ranker_sizes import RankerSize, expected_ranker
 from xmach.planning.sizes import Shape
 from xmach.planning.theory import repetitions_needed
 from xmach.planning.units import human_bytes
@@ -50,13 +51,20 @@ class Request:
     cost: float | None = None  # of linear buckets; None: chosen while training
     prune_below: float = 0.1  # of linear buckets
     weight_bits: int = 8  # of linear buckets
-    ranker: str = NONE  # of linear buckets
+    ranker: str = NONE
     ranker_bytes: int | None = None  # the most that it may take on disk
 
     @property
     def joint(self) -> bool:
         """Whether the linear buckets of a repetition are trained together."""
         return self.learner == LINEAR and self.linear_loss == SOFTMAX
+
+    @property
+    def expected_ranker(self) -> RankerSize | None:
+        """The ranker's size; None without rows, which decide it."""
+        if self.ranker == NONE or not self.data.n_rows:
+            return None
+        return expected_ranker(self.ranker, self.n_labels, self.n_features, self.data, self.ranker_bytes)
 
 
 @dataclass(frozen=True)
@@ -155,7 +163,10 @@ def _candidates(request: Request) -> Iterator[Shape]:
                 choices = range(highest, lowest - 1, -1) if request.n_repetitions is None else (request.n_repetitions,)
                 for n_repetitions in choices:
                     tables = len(clustered_repetitions(request.bucketing, n_repetitions))
-                    yield Shape(request.n_labels, request.n_features, hidden, n_buckets, n_repetitions, tables)
+                    ranker = request.expected_ranker
+                    yield Shape(
+                        request.n_labels, request.n_features, hidden, n_buckets, n_repetitions, tables, ranker=ranker
+                    )
 
 
 def _bucket_choices(request: Request, hidden: tuple[int, ...]) -> Iterator[int]:
@@ -225,6 +236,11 @@ def _why_layers(request: Request, shape: Shape) -> Iterator[str]:
         yield f"hidden = {','.join(map(str, shape.hidden))}: {better}; it costs d x H weights a repetition"
     elif request.hidden is None:
         yield "hidden = none: no hidden layer fits; logistic regression, as in the paper's ODP and ImageNet"
+    if shape.ranker is not None:
+        yield (
+            f"the ranker is expected to take {human_bytes(shape.ranker_bytes)} on disk: within a factor of about 3; "
+            "--ranker none leaves it out"
+        )
 
 
 def _why_memory(request: Request, first: Proposal, fitting: Proposal, training: TrainingMemory) -> Iterator[str]:

@@ -102,12 +102,18 @@ class SecondStage:
         return self._ranking.fusion.scores(self.parts(batch, shortlist))
 
     def contributions(self, batch: Batch, ids: IntArray) -> dict[str, float]:
-        """What each part adds to the sum behind the score of one label (1,) for the first row; with the intercept."""
+        """What each part adds to the logit of the score of one label (1,) for the first row; with the intercept.
+
+        `sketch` is what the sketch's own estimate adds to the logit of the weighted sum.
+        """
         shortlist, fusion = Shortlist(np.array([0, 1]), ids), self._ranking.fusion
         first = batch._replace(rows=slice_rows(batch.rows, 0, 1), sketch=batch.sketch[:1])
         values = self.parts(first, shortlist)
         terms = {name: fusion.slope * weight * float(values[name][0]) for name, weight in fusion.weights.items()}
-        return terms | {"intercept": fusion.intercept}
+        terms["intercept"] = fusion.intercept
+        if fusion.share:
+            terms["sketch"] = _logit(float(fusion.scores(values)[0])) - sum(terms.values())
+        return terms
 
     def _append_others(
         self,
@@ -148,3 +154,9 @@ def _taken(candidates: PreparedCandidates, rows: IntArray) -> PreparedCandidates
     parts = [candidates.slice(int(row), int(row) + 1) for row in rows]
     indptr = np.append(0, np.cumsum([len(part.ids) for part in parts]))
     return candidates._replace(indptr=indptr, ids=np.concatenate([part.ids for part in parts]))
+
+
+def _logit(probability: float) -> float:
+    """The inverse of the sigmoid; finite for 0 and 1, too."""
+    probability = min(max(probability, 1e-35), 1.0 - 1e-7)
+    return float(np.log(probability / (1.0 - probability)))

@@ -32,12 +32,12 @@ from xmach.models.bucket_weights import BucketWeights
 from xmach.planning import Plan
 from xmach.predictor import Predictor
 from xmach.ranking import Fusion, LabelWeights, Profiles, Ranking, Shortlist, ShortlistSizes, log_frequencies
-from xmach.ranking.fusion import DEPTH, Trial
 from xmach.ranking.label_joining import least_bytes as classifier_bytes
 from xmach.ranking.label_rows import LabelRows, rows_of_labels
 from xmach.ranking.label_texts import term_weights, text_part, text_profiles
 from xmach.ranking.label_training import RankerSettings
 from xmach.ranking.profiles import least_bytes as profile_bytes
+from xmach.ranking.weighing import DEPTH, Trial
 from xmach.store import ModelStore
 from xmach.training.bucketing import mean_one
 from xmach.training.run import ProgressHandler, StageProgress, stopping_on_signals

@@ -50,6 +50,7 @@ const PARTS = {
   prior: "How frequent it is",
   unseen: "No training rows",
   intercept: "For every label",
+  sketch: "The sketch by itself",
 };
 
 /** One part of a ranker's score, on the scale of log-odds. */
