@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from xmach.decoding import Decoder
 from xmach.decoding.candidates import CandidateMask, CandidatesPerRow, CandidateTable, PreparedCandidates
+from xmach.predictor.sketching import Batch
 from xmach.ranking import Ranking, Shortlist
-from xmach.types import BoolArray, FloatArray, IntArray, Rows, TopK, slice_rows
+from xmach.types import BoolArray, FloatArray, IntArray, TopK, slice_rows
 
 ESTIMATOR = "log"  # what MACH contributes to a fused score is the mean log-probability of a label's buckets
-
-
-class Batch(NamedTuple):
-    """Consecutive rows with their bucket probabilities; the next batch overwrites these."""
-
-    start: int
-    stop: int
-    rows: Rows  # (n, d), scaled
-    sketch: FloatArray  # (n, R, B)
 
 
 class SecondStage:
