@@ -8,6 +8,7 @@ can have tables of buckets; format 5 can have linear buckets; format 7 can have 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from xmach.data.labels.mapped_names import MappedNames
 from xmach.errors import InputError, ModelCorrupt, ModelFormatUnsupported, ModelMissing
 from xmach.features import Scaler, stored_text
 from xmach.features.featurizers import needs_arrays
+from xmach.files import sha256_of
 from xmach.planning import Plan
 from xmach.store.names import read_names
 from xmach.store.tensors import read_tensors
@@ -37,9 +39,16 @@ def table_name(repetition: int) -> str:
     return f"repetition.{repetition:03d}"
 
 
+def check_belongs(path: Path, about: dict[str, Any], expected: Mapping[str, Any]) -> None:
+    """Raise ModelCorrupt if the metadata of a file is not what this model expects."""
+    for name, value in expected.items():
+        if about.get(name) != value:
+            raise ModelCorrupt(f"{path}: this file belongs to another model (its {name} differs)")
+
+
 @dataclass(frozen=True)
 class ModelFolder:
-    """Reads what the plan says and what repetitions share; the repetitions themselves are `ModelStore`'s."""
+    """Reads the plan, the manifest and what repetitions share; `ModelStore` reads the repetitions themselves."""
 
     folder: Path
 
@@ -122,6 +131,23 @@ class ModelFolder:
             return stored_text(settings, learned)
         except (InputError, TypeError) as error:
             raise ModelCorrupt(f"{self.folder / (VOCABULARY if learned else PLAN)}: {error}") from None
+
+    def manifest(self) -> dict[str, Any] | None:
+        """The manifest; None while the model is not complete."""
+        if not (self.folder / MANIFEST).exists():
+            return None
+        manifest = self.document(MANIFEST)
+        absent = [name for name in ("plan", "estimator", "threshold", "metrics", "files") if name not in manifest]
+        if absent:
+            raise ModelCorrupt(f"{self.folder / MANIFEST}: the manifest is damaged (it lacks {', '.join(absent)})")
+        for name, entry in manifest["files"].items():
+            if set(entry) != {"bytes", "sha256"}:
+                raise ModelCorrupt(f"{self.folder / MANIFEST}: the manifest is damaged (in its entry of {name})")
+        return manifest
+
+    def plan_digest(self) -> str:
+        """The SHA-256 of the plan, which all other files of the model carry."""
+        return sha256_of(self.folder / PLAN)
 
     @property
     def format_number(self) -> int:
