@@ -12,19 +12,8 @@ import numpy as np
 
 from xmach._kernels.decode.candidates import score_pairs
 from xmach._kernels.decode.scan import MEAN, score_labels
-from xmach.block_sizes import SCANNED_LABELS, STORED_TABLE_BYTES
-from xmach.buckets import (
-    Buckets,
-    Index,
-    LearnedBuckets,
-    UniversalHashes,
-    as_signatures,
-    computed,
-    fill_tables,
-    new_tables,
-    stored,
-    table_index,
-)
+from xmach.block_sizes import SCANNED_LABELS
+from xmach.buckets import Buckets, Index, LearnedBuckets, UniversalHashes, table_index
 from xmach.decoding.beam import BeamSearch
 from xmach.decoding.candidates import (
     CandidateMask,
@@ -37,17 +26,17 @@ from xmach.decoding.candidates import (
     rank_pairs,
     sub_index,
 )
-from xmach.decoding.estimators import RULES, Rule, as_probabilities, prepare_cells, rule_of
+from xmach.decoding.estimators import RULES, Rule, as_probabilities, checked_cells, prepare_cells, rule_of
 from xmach.decoding.exact import Seen, scan, signature_blocks
+from xmach.decoding.indexes import check_index, first_index
 from xmach.decoding.pruned import PrunedSearch, Statistics
 from xmach.errors import InputError, ParameterError
 from xmach.parameters import whole
-from xmach.planning import available_bytes, inverted_index_bytes, signature_bytes, usable_cores
+from xmach.planning import usable_cores
 from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK, check_k, row_batches
 
 SEARCHES = ("exact", "pruned", "beam")
-INDEXES = ("stored", "computed")
-_MANY = 8  # from one of so many labels on, masking the others beats a table of the candidates
+_MASKED_SHARE = 8  # if candidates are at least 1/8 of the labels, masking the others beats a table of the candidates
 _MANY_ROWS = 16  # posting lists of some labels are made in the time of six scans, but not every search is pruned
 Answer: TypeAlias = tuple[FloatArray, IntArray, Statistics]  # scores and ids (n, k), and how they were found
 
@@ -81,38 +70,16 @@ class Decoder:
     ) -> None:
         rule_of(estimator)
         check_search(search)
-        if not isinstance(index, Index) and index not in ("auto", *INDEXES):
-            raise ParameterError(f"index must be one of auto, {', '.join(INDEXES)}, got {index!r}")
+        check_index(index)
         self.estimator, self.search = estimator, search
         self._hashes = hashes if isinstance(hashes, UniversalHashes) else None
         if self._hashes is None and index == "computed":
             given = "buckets made from rows" if isinstance(hashes, LearnedBuckets) else "a table of buckets"
             raise ParameterError(f"index='computed' needs the hashes (UniversalHashes), got {given}")
-        self._index = self._choose(hashes, index)
+        self._index = first_index(hashes, index, search)
         if seen is not None and np.shape(seen) != (self.n_labels,):
             raise InputError(f"seen must have one entry for each of the {self.n_labels} labels, got {np.shape(seen)}")
         self._seen = Seen.of(seen)
-
-    def _choose(self, hashes: Buckets | AnyArray, index: str | Index) -> Index:
-        """The index to begin with; posting lists of a table of buckets are made when first searched."""
-        if isinstance(index, Index):
-            return index
-        if not isinstance(hashes, UniversalHashes):
-            table = as_signatures(hashes)
-            nothing = np.zeros(table.shape[1], np.int64)
-            lists = np.empty((table.shape[1], 0), np.int64), np.empty((table.shape[1], 0), np.int32)
-            return Index(len(table), int(table.max()) + 1, 0, nothing, nothing, nothing, table, *lists)
-        if index == "auto":
-            key = (hashes.n_labels, hashes.n_buckets, hashes.n_repetitions)
-            size = signature_bytes(*key) + inverted_index_bytes(*key)
-            index = "stored" if size <= min(STORED_TABLE_BYTES, available_bytes() // 4) else "computed"
-        if index == "computed":
-            return computed(hashes)
-        if self.search in ("auto", "exact") and hashes.n_labels <= SCANNED_LABELS:  # never asked for a list
-            return computed(hashes)._replace(signatures=hashes.signatures())
-        tables = new_tables(hashes)
-        fill_tables(hashes, tables, usable_cores())
-        return stored(hashes, tables)
 
     def __repr__(self) -> str:
         sizes = f"{self.n_labels:,} labels, {len(self._index.a)} repetitions of {self._index.n_buckets:,} buckets"
@@ -208,19 +175,10 @@ class Decoder:
         seen = Seen.of(None) if include_unseen else self._seen
         answer = self._search(search, rule, seen, k)
 
-        def part(bounds: tuple[int, int]) -> Answer:
-            return answer(cells[slice(*bounds)])
-
-        workers = 1 if len(cells) < 2 else min(len(cells), usable_cores() if threads is None else threads)
-        if workers <= 1:
-            parts = [part((0, len(cells)))]
-        else:  # the kernels release the GIL
-            with ThreadPoolExecutor(workers) as pool:
-                parts = list(pool.map(part, row_batches(len(cells), -(-len(cells) // workers))))
-        scores, ids = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        scores, ids, statistics = _in_threads(answer, cells, threads)
         if probabilities:
             scores = as_probabilities(scores, name, self._collision_of(cells))
-        return TopK(ids, scores, ids), Statistics.joined([part[2] for part in parts])
+        return TopK(ids, scores, ids), statistics
 
     def prepare_candidates(self, candidates: Candidates, n_rows: int) -> PreparedCandidates:
         """Prepare candidates for `top_k`, once for all batches of the `n_rows` rows."""
@@ -234,7 +192,7 @@ class Decoder:
         if not len(ids):
             raise InputError("candidates are empty: there is no label to rank")
         seen = self._seen.mask
-        if len(ids) * _MANY >= self.n_labels:
+        if len(ids) * _MASKED_SHARE >= self.n_labels:
             mask = np.zeros(self.n_labels, np.bool_)
             mask[ids] = True
             return CandidateMask(self, mask, mask & seen if len(seen) else mask)
@@ -291,17 +249,23 @@ class Decoder:
 
     def _cells(self, sketch: FloatArray, rule: Rule) -> FloatArray:
         """The cells that the kernels merge, (n, R, B). Raise `InputError` if the sketch does not fit the index."""
-        cells = np.ascontiguousarray(sketch, dtype=np.float32)
-        n_repetitions, n_buckets = len(self._index.a), self._index.n_buckets
-        if cells.ndim != 3 or cells.shape[1] != n_repetitions or cells.shape[2] < n_buckets:
-            raise InputError(
-                f"bucket probabilities must be (rows, {n_repetitions} repetitions, {n_buckets} buckets or more), "
-                f"got shape {cells.shape}"
-            )
-        if not np.isfinite(cells).all():
-            i, r, b = (int(place[0]) for place in np.nonzero(~np.isfinite(cells)))
-            raise InputError(f"bucket probabilities must be finite, got {cells[i, r, b]} at row {i}, ({r}, {b})")
-        return prepare_cells(cells, rule)
+        return prepare_cells(checked_cells(sketch, len(self._index.a), self._index.n_buckets), rule)
+
+
+def _in_threads(answer: Callable[[FloatArray], Answer], cells: FloatArray, threads: int | None) -> Answer:
+    """The answer for all cells, each thread with consecutive rows."""
+
+    def part(bounds: tuple[int, int]) -> Answer:
+        return answer(cells[slice(*bounds)])
+
+    workers = 1 if len(cells) < 2 else min(len(cells), usable_cores() if threads is None else threads)
+    if workers <= 1:
+        parts = [part((0, len(cells)))]
+    else:  # the kernels release the GIL
+        with ThreadPoolExecutor(workers) as pool:
+            parts = list(pool.map(part, row_batches(len(cells), -(-len(cells) // workers))))
+    scores, ids, statistics = zip(*parts, strict=True)
+    return np.concatenate(scores), np.concatenate(ids), Statistics.joined(statistics)
 
 
 def decode(
