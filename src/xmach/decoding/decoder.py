@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -32,8 +31,8 @@ from xmach.decoding.indexes import check_index, first_index
 from xmach.decoding.pruned import PrunedSearch, Statistics
 from xmach.errors import InputError, ParameterError
 from xmach.parameters import whole
-from xmach.planning import usable_cores
-from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK, check_k, row_batches
+from xmach.planning import by_rows, usable_cores
+from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK, check_k
 
 SEARCHES = ("exact", "pruned", "beam")
 _MASKED_SHARE = 8  # if candidates are at least 1/8 of the labels, masking the others beats a table of the candidates
@@ -175,10 +174,11 @@ class Decoder:
         seen = Seen.of(None) if include_unseen else self._seen
         answer = self._search(search, rule, seen, k)
 
-        scores, ids, statistics = _in_threads(answer, cells, threads)
+        parts = by_rows(lambda start, stop: answer(cells[start:stop]), len(cells), threads)
+        scores, ids = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
         if probabilities:
             scores = as_probabilities(scores, name, self._collision_of(cells))
-        return TopK(ids, scores, ids), statistics
+        return TopK(ids, scores, ids), Statistics.joined([part[2] for part in parts])
 
     def prepare_candidates(self, candidates: Candidates, n_rows: int) -> PreparedCandidates:
         """Prepare candidates for `top_k`, once for all batches of the `n_rows` rows."""
@@ -250,22 +250,6 @@ class Decoder:
     def _cells(self, sketch: FloatArray, rule: Rule) -> FloatArray:
         """The cells that the kernels merge, (n, R, B). Raise `InputError` if the sketch does not fit the index."""
         return prepare_cells(checked_cells(sketch, len(self._index.a), self._index.n_buckets), rule)
-
-
-def _in_threads(answer: Callable[[FloatArray], Answer], cells: FloatArray, threads: int | None) -> Answer:
-    """The answer for all cells, each thread with consecutive rows."""
-
-    def part(bounds: tuple[int, int]) -> Answer:
-        return answer(cells[slice(*bounds)])
-
-    workers = 1 if len(cells) < 2 else min(len(cells), usable_cores() if threads is None else threads)
-    if workers <= 1:
-        parts = [part((0, len(cells)))]
-    else:  # the kernels release the GIL
-        with ThreadPoolExecutor(workers) as pool:
-            parts = list(pool.map(part, row_batches(len(cells), -(-len(cells) // workers))))
-    scores, ids, statistics = zip(*parts, strict=True)
-    return np.concatenate(scores), np.concatenate(ids), Statistics.joined(statistics)
 
 
 def decode(

@@ -11,7 +11,7 @@ import numpy as np
 from xmach._kernels._compile import inlined, int64, kernel
 from xmach._kernels.llvm import prefetch
 from xmach._kernels.rank.descent import CsrRows
-from xmach._kernels.train.weight_lists import WeightLists
+from xmach._kernels.train.weight_lists import WeightLists, write_gap
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
 BLOCK = 32  # entries that are read together; a block begins at a multiple of it, or where its list begins
@@ -157,13 +157,7 @@ def fill_label_entries(
         for e in range(starts[label], starts[label + 1]):
             if codes[e] == 0 or abs(values[e]) < threshold:
                 continue
-            gap = features[e] - last
-            while gap > largest_gap:
-                out_gaps[place] = largest_gap
-                out_codes[place] = 0
-                gap -= largest_gap
-                place += 1
-            out_gaps[place] = gap
+            place = write_gap(features[e] - last, largest_gap, place, out_gaps, out_codes)
             out_codes[place] = codes[e]
             place += 1
             last = int64(features[e])
