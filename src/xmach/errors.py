@@ -62,7 +62,7 @@ class PlanMismatch(ModelError, ValueError):
 
 
 class NotStorable(XmachError, TypeError):
-    """A bucket model that is no plain arrays: it works in memory and cannot be saved."""
+    """A bucket model that is not plain arrays: it works in memory and cannot be saved."""
 
 
 class NotEnoughMemory(XmachError, MemoryError):

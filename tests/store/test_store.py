@@ -98,7 +98,7 @@ def test_loading_gives_the_predictor_back(model: Path) -> None:
     [
         (None, None),
         (Columns(features=("a", "b")), ("a", "b")),
-        (Columns(features=("0", "1"), header=False), None),  # numbers of columns are no names
+        (Columns(features=("0", "1"), header=False), None),  # numbers of columns are not names
         (Columns(text=("title",)), None),
     ],
     ids=["no table", "table", "no header", "text"],
@@ -270,7 +270,7 @@ def test_another_plan_is_refused_and_named(model: Path) -> None:
 def test_a_folder_with_other_things_is_refused(tmp_path: Path, small_data: Dataset) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     job = job_of(small_data)
-    with pytest.raises(PlanMismatch, match="no model folder"):
+    with pytest.raises(PlanMismatch, match="not a model folder"):
         ModelStore(tmp_path).begin(job.plan, small_data.label_counts(), None, job.scaler)
 
 

@@ -22,8 +22,8 @@ VocabularyOption = Annotated[
     typer.Option(
         "--vocabulary",
         metavar="SIZES",
-        help="Text: learn the most frequent words, bigrams, trigrams, and hash others into so many slots: "
-        "125000,20000,70000,500000, or paper, which is the same.",
+        help="Text: how many of the most frequent words, bigrams and trigrams to learn, and how many slots for the "
+        "others: 125000,20000,70000,500000, or paper, which is the same.",
     ),
 ]
 ValuesOption = Annotated[

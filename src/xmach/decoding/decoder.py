@@ -49,14 +49,15 @@ def check_search(search: str) -> None:
 class Decoder:
     """Finds the k best of K labels from bucket probabilities; ties go to the smaller id.
 
-    `search`: `exact` scores every label; `pruned` finds the same answer, bit for bit, from few; `auto` prunes where
-    labels are many. `min` and `median` are never pruned. `beam` is approximate: it looks only at labels in the best
-    buckets of each repetition, so its work is bounded; the labels that it finds have their exact scores. A row in
-    which it finds fewer than k labels is answered by `exact`, and so are all rows if that is less work.
-    `index`: `stored` keeps tables of signatures and posting lists (about 6 bytes a label and repetition), `computed`
-    asks the hash and keeps nothing; `auto` stores small tables where memory allows. An `Index` is taken as it is.
-    `seen` (K,) tells which labels had a training row; the others rank behind all of those unless asked for: their
-    buckets' probability belongs to their neighbours.
+    `search`: `exact` scores every label; `pruned` finds the same answer, bit for bit, from few labels; `auto` prunes
+    if there are many labels. `min` and `median` are never pruned. `beam` is approximate: it looks only at labels in
+    the best buckets of each repetition, so its work is bounded; the labels that it finds have their exact scores. A
+    row in which it finds fewer than k labels is answered by `exact`, and so are all rows if that is less work.
+    `index`: `stored` keeps tables of signatures and posting lists (about 6 bytes per label and repetition); `computed`
+    computes them from the hash and keeps nothing; `auto` stores small tables if memory allows. An `Index` is used as
+    it is.
+    `seen` (K,) tells which labels had a training row. The others rank behind all of those unless asked for, because
+    their buckets' probability belongs to their neighbours.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Decoder:
     def _search(self, search: str | None, rule: Rule, seen: Seen, k: int) -> Callable[[FloatArray], Answer]:
         """The search of a call, as a function of cells."""
         search = search or self.search
-        if search == "auto":  # it expects the pruned search to be faster
+        if search == "auto":  # where pruning is expected to be faster
             search = "pruned" if self.n_labels > SCANNED_LABELS and k <= self.n_labels // 64 else "exact"
         if search == "beam":
             beam = self._beam
@@ -137,9 +138,9 @@ class Decoder:
         """The k best labels of each row; with k beyond K, all labels.
 
         `probabilities=True` turns scores into estimates of the probability (for `mean`, the unbiased one of Theorem 1).
-        `candidates`: only these label ids, an array for all rows or a list of arrays, one a row; just as if the others
-        were left out of the full ranking, at a cost that goes by the candidates. Order and repeats do not matter. At
-        most as many answers as candidates; where a row has fewer than another, ids are -1 and scores -inf.
+        `candidates`: only these label ids, an array for all rows or a list of arrays, one per row. The answer is the
+        full ranking without the other labels, and the cost depends on the candidates only. Order and repeats do not
+        matter. There are at most as many answers as candidates; if a row has fewer, ids are -1 and scores -inf.
         `search`: another one than the decoder's own. If each row has its own candidates, all of them are scored.
         Memory beyond the arguments is O(n k) and, for `log`, a copy of the sketch; never n x K.
         """
@@ -201,10 +202,10 @@ class Decoder:
         hashes = index.signatures if self._hashes is None else self._hashes
         return CandidateTable(Decoder(hashes, self.estimator, search, index, seen[ids] if len(seen) else None), ids)
 
-    among = prepare_candidates  # its former name, which the docs used
+    among = prepare_candidates  # the former name, which the docs used
 
     def limited_to(self, mask: BoolArray) -> Decoder:
-        """This decoder with all labels but those of the mask (K,) ranked last, as if those alone had been seen."""
+        """This decoder with the labels outside the mask (K,) ranked last, as if they had no training rows."""
         other = copy(self)
         other._seen = Seen.of(mask)
         return other
@@ -244,7 +245,7 @@ class Decoder:
         return as_probabilities(out, name, self._collision_of(cells)) if probabilities else out
 
     def _collision_of(self, sketch: FloatArray) -> float:
-        """The hashes' collision probability; 1/B for a table of buckets that no known hash gave."""
+        """The hashes' collision probability; 1/B for a table of buckets whose hash is not known."""
         return 1.0 / sketch.shape[2] if self._hashes is None else self._hashes.collision_probability
 
     def _cells(self, sketch: FloatArray, rule: Rule) -> FloatArray:
@@ -259,7 +260,7 @@ def decode(
     estimator: str = "mean",
     search: str = "auto",
 ) -> TopK:
-    """The k best labels of each row, in one call; to answer more than once, keep a `Decoder`."""
+    """The k best labels of each row, in one call; for more than one call, make a `Decoder`."""
     # tables for one answer would cost more than they save
     if isinstance(signatures, UniversalHashes):
         return Decoder(signatures, estimator, search, "computed").top_k(sketch, k)

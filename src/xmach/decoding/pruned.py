@@ -41,7 +41,7 @@ class Statistics(NamedTuple):
 class PrunedSearch:
     """Searches one index by `mean`; keeps working memory for as many threads as search at a time.
 
-    A row is scanned where reading lists is expected to take longer than `patience` scans.
+    A row is scanned if reading lists is expected to take longer than `patience` scans.
     """
 
     def __init__(self, index: Index, patience: float = 0.35) -> None:

@@ -199,8 +199,9 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def predict(self, X: Any) -> Any:
         """The best class of each row; multilabel: a 0/1 matrix.
 
-        There the labels whose score reaches the threshold chosen on validation rows; without those the m best, m the
-        mean number of labels of a training row. Sparse, unless y was a dense matrix.
+        It has the labels whose score reaches the threshold that was chosen on validation rows. Without validation
+        rows it has the m best labels, where m is the mean number of labels per training row. It is sparse, unless y
+        was a dense matrix.
         """
         predicted = self._fitted().predict(self._rows(X, self._fitted().text))
         return predicted.toarray() if self._form == "dense" else predicted

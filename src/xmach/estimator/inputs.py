@@ -74,7 +74,7 @@ def workers_of(n_jobs: Any) -> int:
 
 def is_text(X: Any) -> bool:
     """Whether X is a list, an array or a Series of str."""
-    if hasattr(X, "to_pylist"):  # of Arrow, whose own strings are no str
+    if hasattr(X, "to_pylist"):  # of Arrow, whose own strings are not str
         X = X[:1].to_pylist()
     flat = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
     return flat and len(X) > 0 and isinstance(next(iter(X)), str)

@@ -15,7 +15,7 @@ def text_list(X: Any) -> list[str]:
         seen = "one text" if isinstance(X, str) else type(X).__name__
         seen += f" of {X.ndim} dimensions" if hasattr(X, "ndim") else ""
         raise InputError(f"X must be a list of texts, got {seen}; put texts in a list, or choose one column")
-    return X.to_pylist() if hasattr(X, "to_pylist") else list(X)  # Arrow's own strings are no str
+    return X.to_pylist() if hasattr(X, "to_pylist") else list(X)  # Arrow's own strings are not str
 
 
 def text_rows(X: Any, text: TextRows) -> SparseRows:

@@ -53,20 +53,20 @@ class Predictor:
     trained on texts, otherwise an array, a sparse matrix or a DataFrame.
     """
 
-    models: tuple[BucketModel, ...]  # R of them, or fewer where some are missing
-    hashes: Buckets  # of just those repetitions
+    models: tuple[BucketModel, ...]  # R of them, or fewer if some are missing
+    hashes: Buckets  # of these repetitions only
     scaler: Scaler
     label_counts: LabelCounts  # training rows of each label
-    label_names: LabelNames | None = None  # (K,); None: labels are called by their ids
+    label_names: LabelNames | None = None  # (K,); None: labels are named by their ids
     text: TextRows | None = None
     estimator: str = "log"
-    threshold: float | None = None  # the least score of a label that `predict` gives in the multilabel case
+    threshold: float | None = None  # the lowest score of a label that `predict` returns for multilabel data
     multilabel: bool = False
-    mean_labels: float = 1.0  # labels a training row
+    mean_labels: float = 1.0  # labels per training row
     feature_names: tuple[str, ...] | None = None  # (d,) of the table that was trained on
-    index: Index | None = None  # tables that lie beside the model; None: the decoder chooses
+    index: Index | None = None  # tables stored beside the model; None: the decoder chooses
     ranking: Ranking | None = None  # the second stage; None: MACH's own order is the answer
-    pages: Pages | None = None  # of the files that the models lie in; None: they are in memory
+    pages: Pages | None = None  # of the model files; None: the models are in memory
 
     def __repr__(self) -> str:
         kind = "texts" if self.text is not None else f"{self.n_features:,} features"
@@ -99,7 +99,7 @@ class Predictor:
         rows = as_rows(X, self.n_features)
         if rows.shape[0] == 0:
             raise InputError("X has no rows: Found array with 0 sample(s)")
-        # a model trained on sparse rows takes dense ones as the sparse rows that they are
+        # a model trained on sparse rows converts dense ones
         return rows if self.scaler.kind != "tfidf" else as_sparse_rows(rows)
 
     def bucket_probabilities(self, X: Any) -> FloatArray:
@@ -124,13 +124,13 @@ class Predictor:
     ) -> TopK:
         """The k best labels of each row, best first, in bounded memory; labels never trained on come last.
 
-        `stage`: "rank" looks twice at the best labels, if the model has a ranker (the default then); "mach" gives the
+        `stage`: "rank" ranks the best labels again, which is the default if the model has a ranker; "mach" gives the
         order of the sketch alone. `estimator`: another one than the model's own, for the order of the sketch.
         `probabilities`: scores as estimates of the probability; scores of a ranker always are.
         `include_unseen`: rank labels without a training row like all others.
         `candidates`: rank only these labels, given as names (strings) or ids (integers): a list for all rows, or a list
         of lists, one per row. The result is the full ranking without the other labels; a ranker
-        looks twice at all candidates if they are at most as many as a shortlist has. If a row has fewer than k
+        ranks all candidates if they are at most as many as a shortlist has. If a row has fewer than k
         candidates, the remaining ids are -1 and labels None. For names that are not strings, pass `ids_of(names)`.
         A list has only names or only ids. In a 2-d array of strings, each row holds the names for one row of X.
         `threads`: use at most this many threads (at least 1). The default is one per core.
@@ -171,7 +171,7 @@ class Predictor:
         threads: int | None = None,
         stage: str | None = None,
     ) -> TopK:
-        """`top_k` for a batch whose sketch is there, with candidates from `decoder.prepare_candidates`; ids only."""
+        """`top_k` for a batch with its sketch, and candidates from `decoder.prepare_candidates`; ids only."""
         if self._ranks(stage, estimator):
             return self._second_stage.top_k(batch, k, candidates, include_unseen, threads)
         return self.decoder.top_k(
@@ -185,7 +185,7 @@ class Predictor:
         )
 
     def _ranks(self, stage: str | None, estimator: str | None) -> bool:
-        """Whether the ranker decides about the answer."""
+        """Whether the ranker orders the answer."""
         if stage not in (None, *STAGES):
             raise InputError(f"stage must be one of {', '.join(STAGES)}, got {stage!r}")
         if stage == RANK and self.ranking is None:
@@ -205,7 +205,7 @@ class Predictor:
         return self.second_stage(self.ranking)
 
     def second_stage(self, ranking: Ranking) -> SecondStage:
-        """The second stage of another ranking over this model's sketch, as training tries them."""
+        """The second stage of another ranking over this model's sketch, for training to compare them."""
         return SecondStage(self.decoder, ranking, ranking.known(self.label_counts.seen()))
 
     def check_estimate(self, estimator: str | None, probabilities: bool, stage: str | None = None) -> None:
@@ -225,14 +225,14 @@ class Predictor:
 
     @property
     def candidates(self) -> int:
-        """How many of the best labels of a row are held against the threshold."""
+        """How many of the best labels of a row `predict` compares with the threshold."""
         return min(self.n_labels, max(10, 5 * round(self.mean_labels)))
 
     def predict(self, X: Any) -> Any:
         """The best class of each row; multilabel: a sparse 0/1 matrix.
 
-        There the labels whose score reaches the threshold chosen on validation rows; without those the m best, m the
-        mean number of labels of a training row.
+        It has the labels whose score reaches the threshold that was chosen on validation rows. Without validation
+        rows it has the m best labels, where m is the mean number of labels per training row.
         """
         if not self.multilabel:
             return self.top_k(X, 1).labels[:, 0]
@@ -286,7 +286,7 @@ class Predictor:
         return self._labels.ids_of(names)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the decoder's tables, which are made again when needed; the models travel as arrays in memory."""
-        made_again = ("decoder", "_second_stage", "_labels")
-        kept = {name: value for name, value in vars(self).items() if name not in made_again}
+        """The state without the decoder's tables, which are rebuilt when needed; models are pickled as arrays."""
+        rebuilt = ("decoder", "_second_stage", "_labels")
+        kept = {name: value for name, value in vars(self).items() if name not in rebuilt}
         return kept | {"index": None, "pages": None}

@@ -43,7 +43,7 @@ class SecondStage:
         include_unseen: bool = False,
         threads: int | None = None,
     ) -> Shortlist:
-        """The labels of each row that get a second look: all candidates if they are few, but not unseen ones."""
+        """The labels of each row to rank again: all candidates if they are few, but not unseen ones."""
         n_rows, size = len(batch.sketch), min(self._ranking.sizes.mach, self._decoder.n_labels)
         if isinstance(candidates, CandidatesPerRow) and candidates.max_answers <= size:
             return self._limited(Shortlist(candidates.indptr, candidates.ids), include_unseen)
@@ -119,7 +119,7 @@ class SecondStage:
         k = ids.shape[1]
         longest = int(np.diff(shortlist.indptr).max(initial=0))
         asked = min(self._decoder.n_labels, k + longest)
-        for start in range(0, len(which), 64):  # so many labels of all rows at once could be large
+        for start in range(0, len(which), 64):  # the answers of all rows at once could be large
             rows = which[start : start + 64]
             chosen = None if candidates is None else _taken(candidates, rows)
             most = asked if chosen is None else min(asked, chosen.max_answers)

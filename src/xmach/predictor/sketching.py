@@ -20,10 +20,10 @@ FEW_ROWS = min(16, ROWS_ALIKE)  # up to this many, a second thread does not pay,
 
 
 class Pages(Protocol):
-    """Pages of a model that lies in files."""
+    """Pages of a model that is stored in files."""
 
     def expect(self, rows: Rows) -> None:
-        """Hear which rows are answered next."""
+        """Prepare for the rows that are answered next."""
 
 
 class Batch(NamedTuple):
@@ -81,5 +81,5 @@ class Sketcher(NamedTuple):
 
 @cache
 def _linear_algebra() -> ThreadpoolController:
-    """The libraries whose threads can be told; looking for them takes milliseconds."""
+    """The libraries whose threads can be limited; finding them takes milliseconds."""
     return ThreadpoolController()

@@ -1,6 +1,7 @@
 """A decoder's tables beside a model: plain files, memory-mapped, so that processes share one copy of their pages.
 
-They follow from the plan's hashes, so they are no part of the model: no checksum, and nothing is lost with them.
+They follow from the plan's hashes, so they do not belong to the model: they have no checksum, and nothing is lost with
+them.
 """
 
 from __future__ import annotations

@@ -50,15 +50,15 @@ class ModelStore(RepetitionFiles, RankerFiles):
         scaler: Scaler,
         text: TextRows | None = None,
     ) -> None:
-        """Write the plan and what belongs to it; or find the same plan there and go on with it.
+        """Write the plan and what belongs to it, or resume if the same plan is there.
 
-        `text`: what made the rows, where they were texts; what it has learned is stored, too.
-        Of two jobs that begin in one folder at once, one writes the plan and the other compares; it is never replaced.
+        `text`: the vectorizer, if the rows were texts; what it has learned is stored, too.
+        If two jobs begin in one folder at once, one writes the plan and the other compares; it is never replaced.
         """
         try:
-            # in this order: whoever finds the folder in use finds the plan that was written first
+            # in this order: if the folder is in use, its plan was written first
             if self.folder.exists() and not (self.is_free() or (self.folder / PLAN).exists()):
-                raise PlanMismatch(f"{self.folder} is there already and is no model folder; choose another")
+                raise PlanMismatch(f"{self.folder} exists and is not a model folder; choose another")
             number = _format_number(plan, label_counts)
             write_json(self.folder / PLAN, {"format": number, **plan.to_dict()}, exclusive=True)
         except FileExistsError:
@@ -68,7 +68,7 @@ class ModelStore(RepetitionFiles, RankerFiles):
             if differences:
                 raise PlanMismatch(
                     f"{self.folder} holds a model of another plan ({'; '.join(differences)}); "
-                    "repeat its arguments to go on with it, or choose another folder"
+                    "repeat its arguments to resume it, or choose another folder"
                 ) from None
         if isinstance(plan.hashes, LearnedBuckets):
             if (self.folder / BUCKETS).exists():
@@ -131,7 +131,7 @@ class ModelStore(RepetitionFiles, RankerFiles):
         self.clean()
 
     def verify(self, present: list[int]) -> None:
-        """Check every file that the manifest lists, of the repetitions only those present, against its SHA-256."""
+        """Check the SHA-256 of every file in the manifest; of the repetitions, only of those present."""
         manifest = self.manifest() or {"files": {}}
         every = range(self.bare_plan().hashes.n_repetitions)
         absent = {self.path(r).name for r in every if r not in present}
@@ -166,7 +166,7 @@ def replacing(folder: Path, overwrite: bool) -> Iterator[ModelStore]:
         raise PlanMismatch(f"{folder}: a mount point cannot be replaced; save into a folder inside it")
     advice = "save into another folder, or replace a model with overwrite=True"
     if folder.exists() and not ((folder / PLAN).exists() if overwrite else ModelStore(folder).is_free()):
-        seen = "there is a model here already" if (folder / PLAN).exists() else "this is no model folder"
+        seen = "there is a model here already" if (folder / PLAN).exists() else "this is not a model folder"
         raise PlanMismatch(f"{folder}: {seen}; {advice}")
     remove_abandoned(folder)
     try:
@@ -181,7 +181,7 @@ def _digests_of(plan: Plan) -> dict[int, str]:
 
 
 def _format_number(plan: Plan, label_counts: LabelCounts) -> int:
-    """The least that knows what will be in the folder, so that older versions read all that they can."""
+    """The lowest format that has everything in the folder, so that older versions read all that they can."""
     if plan.ranker != NONE:
         return 7
     if plan.linear is not None:

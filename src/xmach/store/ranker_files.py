@@ -45,7 +45,7 @@ class RankerFiles(ModelFolder):
         return dropped
 
     def trial_folder(self) -> Path:
-        """Where the model lies that chooses the ranker's settings."""
+        """The folder of the trial model that chooses the ranker's settings."""
         return self.folder / "progress" / "trial"
 
     def put_ranking(self, ranking: Ranking) -> list[str]:

@@ -31,18 +31,18 @@ class RepetitionFiles(ModelFolder):
         return self.path(repetition).exists()
 
     def check_present(self) -> None:
-        """Refuse repetitions of another model, by their headers: before hours of training, not after."""
+        """Raise ModelCorrupt for repetitions of another model, before hours of training: only headers are read."""
         for r in self.present():
             check_belongs(self.path(r), read_tensors(self.path(r), verify=False)[1], self._identity(r))
 
     def present(self) -> list[int]:
-        """The repetitions that are there."""
+        """The repetitions that are stored."""
         return [r for r in range(self.bare_plan().hashes.n_repetitions) if self.has(r)]
 
     def put(self, repetition: int, model: BucketModel, history: list[dict[str, float]]) -> None:
         """Store a finished repetition and remove its checkpoint."""
         if not isinstance(model, NetworkModel | LinearModel):
-            raise NotStorable(f"a bucket model of the kind {model.kind!r} is no plain arrays: it cannot be saved")
+            raise NotStorable(f"a bucket model of the kind {model.kind!r} is not plain arrays: it cannot be saved")
         about = {"format": self.format_number, "kind": model.kind, "loss": model.loss, "history": history}
         if isinstance(model, LinearModel):
             about["normalised"] = model.normalised
@@ -55,7 +55,7 @@ class RepetitionFiles(ModelFolder):
         return self.mapped_model(repetition, verify)[0]
 
     def mapped_model(self, repetition: int, verify: bool = True) -> tuple[NetworkModel | LinearModel, Region | None]:
-        """A stored bucket model, memory-mapped, and where in its file the first layer of a network lies."""
+        """A stored bucket model, memory-mapped, and the place of a network's first layer in its file."""
         arrays, about, regions = map_tensors(self.path(repetition), verify)
         check_belongs(self.path(repetition), about, self._identity(repetition))
         plan = self.bare_plan()
@@ -94,7 +94,7 @@ class RepetitionFiles(ModelFolder):
         return self.folder / "progress" / f"repetition-{repetition:03d}.safetensors"
 
     def load_progress(self, repetition: int) -> Mapping[str, AnyArray] | None:
-        """The last checkpoint; None where there is none."""
+        """The last checkpoint; None if there is none."""
         path = self._progress_path(repetition)
         if not path.exists():
             return None
@@ -103,7 +103,7 @@ class RepetitionFiles(ModelFolder):
         return arrays
 
     def save_progress(self, repetition: int, state: Mapping[str, AnyArray]) -> None:
-        """Replace the checkpoint; not of a repetition that another process has finished meanwhile."""
+        """Replace the checkpoint, unless another process has finished the repetition meanwhile."""
         if not self.has(repetition):
             about = {"format": self.format_number} | self._identity(repetition)
             write_tensors(self._progress_path(repetition), state, about)
@@ -115,7 +115,7 @@ class RepetitionFiles(ModelFolder):
         return self._part_path(repetition, part).exists()
 
     def load_part(self, repetition: int, part: int) -> Mapping[str, AnyArray] | None:
-        """A finished part of a repetition; None where there is none."""
+        """A finished part of a repetition; None if there is none."""
         path = self._part_path(repetition, part)
         if not path.exists():
             return None
@@ -126,8 +126,8 @@ class RepetitionFiles(ModelFolder):
     def drop_damaged_parts(self, sizes: Sequence[int]) -> list[Path]:
         """Remove finished parts that cannot be used, and return their paths. They can be trained again.
 
-        `sizes`: the buckets of each part; a part that has another number of them was made by another version of xmach.
-        Raises ModelCorrupt if a part belongs to another model: somebody has copied it here.
+        `sizes`: the buckets of each part; a part with another number of them was made by another version of xmach.
+        Raises ModelCorrupt if a part belongs to another model, because somebody has copied it here.
         """
         dropped = []
         for path in sorted((self.folder / "progress").glob("repetition-*-part-*.safetensors")):
@@ -143,7 +143,7 @@ class RepetitionFiles(ModelFolder):
         return dropped
 
     def put_part(self, repetition: int, part: int, arrays: Mapping[str, AnyArray]) -> None:
-        """Store a finished part of a repetition; not of one that another process has finished meanwhile."""
+        """Store a finished part of a repetition, unless another process has finished the repetition meanwhile."""
         if not self.has(repetition):
             about = {"format": self.format_number, "part": part} | self._identity(repetition)
             write_tensors(self._part_path(repetition, part), arrays, about)

@@ -17,7 +17,7 @@ from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 BLOCK = 32  # entries that are read together; a block begins at a multiple of it, or where its list begins
 _SHIFT = 5  # 2^5 = BLOCK
 _LONG = 256  # entries; of longer lists, blocks without a feature of the row are left out
-_AHEAD = 4  # the lists of candidates so many places ahead are asked for, and where the lists twice as far ahead begin
+_AHEAD = 4  # the lists of the candidates 4 places ahead are prefetched, and where the lists 8 places ahead begin
 _LINE = 64  # bytes of a cache line
 _ASKED = 512  # entries of a list that are asked for, at most; the processor goes on by itself
 _S5, _LOW5, _ONE = np.uint32(5), np.uint32(31), np.uint32(1)
