@@ -61,7 +61,7 @@ def vocabulary_sizes(vocabulary: str) -> tuple[int, int, int, int]:
 
 
 def check_text_options(text: str | None, vocabulary: str | None, values: Values | None) -> None:
-    """Refuse options of text where there is none."""
+    """Raise ParameterError if options of texts are given, but rows are numbers."""
     for option, given in (("--vocabulary", vocabulary), ("--values", values)):
         if given is not None and text is None:
             raise ParameterError(f"{option} is for text; name its column with --text")

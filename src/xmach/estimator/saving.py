@@ -31,7 +31,7 @@ def write_model(
 
 
 def plan_parameters(plan: Plan, predictor: Predictor) -> dict[str, Any]:
-    """The parameters of `MACHClassifier` that a plan knows, and some that are none of them."""
+    """The values in a plan by name: parameters of `MACHClassifier`, and others."""
     return vars(plan.settings if plan.linear is None else plan.linear) | {
         "n_buckets": plan.hashes.n_buckets, "n_repetitions": plan.hashes.n_repetitions, "scaling": plan.scaling,
         "features": predictor.text, "estimator": predictor.estimator, "random_state": plan.seed,
@@ -40,6 +40,6 @@ def plan_parameters(plan: Plan, predictor: Predictor) -> dict[str, Any]:
 
 
 def _stored_names(classes: AnyArray) -> AnyArray | None:
-    """Class names, or None where they are just 0..K-1."""
+    """Class names; None if they are just 0..K-1."""
     plain = classes.dtype.kind in "iu" and bool(np.array_equal(classes, np.arange(len(classes))))
     return None if plain else classes

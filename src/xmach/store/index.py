@@ -62,7 +62,7 @@ def remove_index(model: Path) -> bool:
 
 
 def open_index(model: Path, hashes: Buckets) -> Index | None:
-    """The index of a model's tables, memory-mapped; None where there are none."""
+    """The index of a model's tables, memory-mapped; None if there are none."""
     place = model / FOLDER
     if not place.is_dir():
         return None
