@@ -1,8 +1,8 @@
 """A load on an HTTP server from a process of its own: `python -m benchmarks.load JSON`; prints what it saw as JSON.
 
-Closed loop: so many callers, each asks again when it has its answer. Open loop: requests at a fixed rate whatever the
-answers do; a request's time begins when it was due, so a generator that falls behind shows as slowness, not as less
-load.
+Closed loop: a fixed number of callers, each of which asks again when it has its answer. Open loop: requests at a fixed
+rate whatever the answers do; a request's time begins when it was due, so a generator that falls behind shows as
+slowness, not as less load.
 """
 
 from __future__ import annotations

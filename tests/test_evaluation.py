@@ -17,8 +17,7 @@ from xmach.decoding import ESTIMATORS
 from xmach.errors import InputError, ParameterError
 from xmach.evaluation import Evaluation, evaluate, settle
 from xmach.features import Scaler
-from xmach.predictor import Predictor
-from xmach.predictor import predictor as predictor_module
+from xmach.predictor import Predictor, sketching
 from xmach.types import FloatArray, SparseRows
 
 N_LABELS, N_BUCKETS, N_TRAIN = 40, 12, 500
@@ -70,7 +69,7 @@ def by_hand(predictor: Predictor, data: Dataset, ks: tuple[int, ...], weights: l
 
 @pytest.mark.parametrize("batch_bytes", [2**20, 4 * 3 * N_BUCKETS * 7])  # all rows at once; seven rows at a time
 def test_every_metric_of_a_predictor(monkeypatch: pytest.MonkeyPatch, batch_bytes: int) -> None:
-    monkeypatch.setattr(predictor_module, "SKETCH_BYTES", batch_bytes)
+    monkeypatch.setattr(sketching, "SKETCH_BYTES", batch_bytes)
     predictor, data, ks = a_predictor(), some_data(), (1, 3, 10)
     seen: list[tuple[int, int]] = []
     (result,) = evaluate(predictor, data, ks, on_progress=lambda done, total: seen.append((done, total)))
@@ -104,7 +103,7 @@ def test_estimators_share_one_pass() -> None:
 
 @pytest.mark.parametrize("batch_bytes", [64 * 2**20, 1])
 def test_labels_left_out_are_neither_answers_nor_true(monkeypatch: pytest.MonkeyPatch, batch_bytes: int) -> None:
-    monkeypatch.setattr(predictor_module, "SKETCH_BYTES", batch_bytes)  # all rows at once, and one by one
+    monkeypatch.setattr(sketching, "SKETCH_BYTES", batch_bytes)  # all rows at once, and one by one
     predictor, data, k = a_predictor(), some_data(weights=False), 4
     ranked = predictor.top_k(data.features, N_LABELS).ids.tolist()
     true = [data.labels.row(i)[0].tolist() for i in range(data.n_rows)]

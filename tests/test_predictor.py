@@ -18,8 +18,7 @@ from xmach.data import LabelCounts
 from xmach.errors import InputError
 from xmach.features import Scaler
 from xmach.models import NetworkModel
-from xmach.predictor import Predictor
-from xmach.predictor import predictor as predictor_module
+from xmach.predictor import Predictor, sketching
 
 N_FEATURES, HIDDEN, N_BUCKETS, N_LABELS = 20, 16, 50, 300
 
@@ -48,7 +47,7 @@ def test_the_sketch_is_every_models_output_in_its_place() -> None:
 @pytest.mark.parametrize("cores", [1, 2, 7])
 def test_the_bits_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
     expected = a_predictor().top_k(ROWS, 5)
-    monkeypatch.setattr(predictor_module, "usable_cores", lambda: cores)
+    monkeypatch.setattr(sketching, "usable_cores", lambda: cores)
     best = a_predictor().top_k(ROWS, 5)
     np.testing.assert_array_equal(best.ids, expected.ids)
     np.testing.assert_array_equal(best.scores, expected.scores)
@@ -59,7 +58,7 @@ def test_a_row_is_answered_alike_in_any_batch(monkeypatch: pytest.MonkeyPatch, r
     """To the last digits: a matrix product of few rows adds in another order than one of many."""
     predictor = a_predictor()
     expected = predictor.top_k(ROWS, 5)
-    monkeypatch.setattr(predictor_module, "SKETCH_BYTES", 4 * 5 * N_BUCKETS * rows_at_a_time)
+    monkeypatch.setattr(sketching, "SKETCH_BYTES", 4 * 5 * N_BUCKETS * rows_at_a_time)
     assert next(iter(predictor.batches(ROWS))).stop == rows_at_a_time
     best = predictor.top_k(ROWS, 5)
     np.testing.assert_array_equal(best.ids, expected.ids)
@@ -98,7 +97,7 @@ def test_predict_takes_the_same_memory_for_any_file(xmach: Run, tmp_path: Path) 
 def test_candidates_are_the_filtered_ranking_in_any_batches(
     monkeypatch: pytest.MonkeyPatch, rows_at_a_time: int
 ) -> None:
-    monkeypatch.setattr(predictor_module, "SKETCH_BYTES", 4 * 5 * N_BUCKETS * rows_at_a_time)
+    monkeypatch.setattr(sketching, "SKETCH_BYTES", 4 * 5 * N_BUCKETS * rows_at_a_time)
     names = np.array([f"label {i}" for i in range(N_LABELS)])
     predictor = replace(a_predictor(), label_names=names)
     draw, full = np.random.default_rng(2), predictor.top_k(ROWS, N_LABELS)

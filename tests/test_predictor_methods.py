@@ -132,7 +132,7 @@ def test_probabilities_are_the_estimators_and_sum_to_one(predictor: Predictor, f
 
 
 def test_too_many_probabilities_are_not_made(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xmach.predictor.predictor.DENSE_CELLS", 100)
+    monkeypatch.setattr("xmach.predictor.all_labels.DENSE_CELLS", 100)
     with pytest.raises(NotEnoughMemory, match=r"7 x 24 numbers; use top_k.*at most 4 rows"):
         predictor.predict_proba(TEXTS[:7])
 

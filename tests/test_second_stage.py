@@ -12,8 +12,7 @@ from tests.conftest import made_up
 from xmach import MACHClassifier
 from xmach.errors import InputError
 from xmach.evaluation import evaluate
-from xmach.predictor import Predictor
-from xmach.predictor import predictor as predictor_module
+from xmach.predictor import Predictor, sketching
 from xmach.ranking import Fusion, ShortlistSizes
 from xmach.ranking.fusion import Line
 from xmach.training import MachConfig, fit
@@ -77,7 +76,7 @@ def test_a_row_is_answered_alike_in_any_batch(
     predictor: Predictor, rows_at_a_time: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = predictor.top_k(ROWS, 60)
-    monkeypatch.setattr(predictor_module, "SKETCH_BYTES", 4 * 4 * 40 * rows_at_a_time)
+    monkeypatch.setattr(sketching, "SKETCH_BYTES", 4 * 4 * 40 * rows_at_a_time)
     found = predictor.top_k(ROWS, 60, threads=threads)
     assert found.ids.tolist() == expected.ids.tolist()
     assert found.scores.tolist() == expected.scores.tolist()

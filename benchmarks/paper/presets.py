@@ -83,7 +83,7 @@ def _rows(preset: Preset, values: int, labels: int, n_buckets: int) -> LabelledR
     n = (STEPS + 2) * preset.config.batch_size
     if values == preset.n_features:
         columns = [np.arange(values)] * n
-    else:  # as likely as 1/rank, so many distinct ones a row
+    else:  # with a probability of 1/rank, and as many distinct ones in every row
         draws = (preset.n_features ** rng.random((n, 4 * values))).astype(np.int64) - 1
         distinct = [np.unique(row) for row in draws]
         columns = [np.sort(rng.choice(row, min(values, len(row)), replace=False)) for row in distinct]

@@ -132,8 +132,10 @@ def _memory_of(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def carried_on(rows: list[dict[str, Any]], what: str, products: int = PRODUCTS) -> float:
-    """What was measured, carried on to so many products along the last slope: a part of it does not grow at all, so a
-    straight line, not a power."""
+    """Extrapolate what was measured to a number of products, along the last slope.
+
+    A straight line, not a power, because a part of it does not grow at all.
+    """
     a, b = [row for row in rows if "failed" not in row][-2:]
     slope = (b[what] - a[what]) / (b["products"] - a["products"])
     return float(b[what] + slope * (products - b["products"]))

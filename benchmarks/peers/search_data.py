@@ -27,8 +27,10 @@ class Training:
     sessions: FloatArray  # (n,) in which a query came up
 
     def rows(self, parts: int = 0, seed: int = 0) -> tuple[list[str], SparseRows, FloatArray]:
-        """Texts, purchases and sessions of n + K rows: the queries, then every title as a query for its own product;
-        then, so many times, some of every title's words."""
+        """Texts, purchases and sessions of n + K rows: the queries, then every title as a query for its own product.
+
+        After those come `parts` more rows for every title, each with some of its words.
+        """
         n_products = len(self.titles)
         n_own = n_products * (1 + parts)
         bought = SparseRows(

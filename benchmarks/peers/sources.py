@@ -31,7 +31,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class ShopSource:
-    """A made-up shop, asked in a later period; or, where some are held out, in the training period itself."""
+    """A synthetic shop, asked in a later period; if queries are held out, in the training period itself."""
 
     n_products: int
     n_queries: int
@@ -55,7 +55,7 @@ class ShopSource:
 class HomeDepotSource:
     """Real queries and the products that people judged relevant to them; a session each, as nothing is known."""
 
-    held_out: int = 0  # so many of the training queries are the questions, instead of the test queries
+    held_out: int = 0  # the number of training queries that are the questions, instead of the test queries
 
     def make(self) -> tuple[Training, Questions]:
         """The product search."""

@@ -22,8 +22,8 @@ class DataFileError(XmachError, ValueError):
 
     def __init__(self, file: str | Path, line: int | None, message: str, column: int | None = None) -> None:
         self.file = str(file)
-        self.line = line  # 1-based; None where no line is at fault
-        self.column = column  # 1-based character in the line; None where unknown
+        self.line = line  # 1-based; None if no line is at fault
+        self.column = column  # 1-based character in the line; None if unknown
         self.message = message
         super().__init__(self.file, line, message, column)
 
@@ -62,7 +62,7 @@ class PlanMismatch(ModelError, ValueError):
 
 
 class NotStorable(XmachError, TypeError):
-    """A bucket model that is no plain arrays: it works in memory and cannot be saved."""
+    """A bucket model that is not plain arrays: it works in memory and cannot be saved."""
 
 
 class NotEnoughMemory(XmachError, MemoryError):

@@ -194,7 +194,7 @@ def take_rows(rows: Rows, which: IntArray) -> Rows:
 
 
 def shortened(value: object, length: int = 43) -> str:
-    """The repr of a value, cut to so many characters."""
+    """The repr of a value, cut to at most `length` characters."""
     shown = repr(value)
     return shown if len(shown) <= length else f"{shown[: length - 3]}..."
 

@@ -84,7 +84,7 @@ def test_a_model_without_text_takes_rows(rows: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    "typed, said", [("drill", "“drill” is no index:value pair"), ("3:1 3:2", "Index 3 is there twice")]
+    "typed, said", [("drill", "“drill” is not an index:value pair"), ("3:1 3:2", "Index 3 is there twice")]
 )
 def test_a_row_that_cannot_be_read_says_why(rows: Page, typed: str, said: str) -> None:
     rows.open().type(typed)

@@ -84,7 +84,7 @@ def test_an_evaluation_says_what_is_missed(xmach: Run, trained: tuple[Path, str]
     found = json.loads(result.stdout)
     assert found["candidates"] == 2
     assert "5 of 9 labels in" in result.stderr
-    assert "known but no candidates: they count as missed" in result.stderr
+    assert "known but not candidates: they count as missed" in result.stderr
     recalls = [1 / 2, 1, 1 / 3, 1, 0]  # of the five queries
     assert found["unweighted"]["recall@9"] == pytest.approx(sum(recalls) / 5)
 

@@ -106,9 +106,9 @@ def test_validation_labels_in_a_file_of_any_name(xmach: Run, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "XMC", "--model", "M", "--weight", "sessions"], "is no table but xmc: columns are for csv, tsv"),
-        (["train", "XMC", "--model", "M", "--text", "query"], "is no table but xmc"),
-        (["train", "XMC", "--model", "M", "--no-header"], "is no table but xmc"),
+        (["train", "XMC", "--model", "M", "--weight", "sessions"], "is not a table but xmc: columns are for csv, tsv"),
+        (["train", "XMC", "--model", "M", "--text", "query"], "is not a table but xmc"),
+        (["train", "XMC", "--model", "M", "--no-header"], "is not a table but xmc"),
         (["train", "SHOP", "--model", "M", "--text", "quest", "--labels", "bought"], "'quest'"),
         (["train", "SHOP", "--model", "M", "--text", "query"], "label"),
         (["train", "SHOP", "--model", "M", "--labels", "bought", "--label-file", "XMC"], "label_file is for"),

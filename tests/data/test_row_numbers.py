@@ -89,7 +89,7 @@ def values_of(data: Dataset) -> list[float]:
 def test_rows_keep_their_numbers(tmp_path: Path, name: str) -> None:
     good = np.random.default_rng(0).random(N) < np.where(np.arange(N) < N // 2, 0.995, 0.6)
     good[:40] = False  # also before the first row is there
-    good[-1] = True  # blank lines at the end are no rows
+    good[-1] = True  # blank lines at the end are not rows
     path = WRITERS[name](tmp_path, good)
     data = read_dataset(path, name, on_error="skip", cache=tmp_path / "cache")
     assert data.row_numbers is not None

@@ -9,7 +9,7 @@ import pytest
 from tests.decoding.kinds import quantised, relevant
 
 from xmach.buckets import UniversalHashes, computed
-from xmach.decoding import ESTIMATORS, Decoder
+from xmach.decoding import ESTIMATORS, Decoder, indexes
 from xmach.decoding import decoder as decoder_module
 from xmach.decoding.candidates import CandidateMask, CandidatesPerRow, CandidateTable
 from xmach.errors import InputError, ParameterError
@@ -84,7 +84,8 @@ def test_a_pruned_search_among_them_gives_the_same(monkeypatch: pytest.MonkeyPat
     draw, table = np.random.default_rng(3), hashes.signatures()
     sketch = np.stack([relevant(draw, table, 64, 5, 0.7, 0.5) for _ in range(N)])
     seen = draw.random(20_000) < 0.9
-    monkeypatch.setattr(decoder_module, "SCANNED_LABELS", 500)
+    for module in (decoder_module, indexes):
+        monkeypatch.setattr(module, "SCANNED_LABELS", 500)
     monkeypatch.setattr(decoder_module, "_MANY_ROWS", N)
     for index in ("stored", "computed"):
         full = Decoder(hashes, search="exact", index=index, seen=seen).top_k(sketch, 20_000)

@@ -285,7 +285,7 @@ class TestSaving:
     def test_what_is_no_model_is_never_overwritten(self, fitted: MACHClassifier, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("years of work")
         for overwrite in (False, True):
-            with pytest.raises(PlanMismatch, match="no model folder"):
+            with pytest.raises(PlanMismatch, match="not a model folder"):
                 fitted.save(tmp_path, overwrite=overwrite)
 
     def test_a_pickle_holds_no_training_rows(

@@ -13,7 +13,7 @@ from tests.test_evaluation import N_LABELS, a_predictor, some_data
 from xmach.errors import InputError
 from xmach.evaluation import matching_table, ranking_table
 from xmach.metrics import PaperTable, representative, side_by_side
-from xmach.predictor import predictor as predictor_module
+from xmach.predictor import sketching
 
 Row = tuple[dict[int, float], list[int]]  # purchases, ranking
 
@@ -63,7 +63,7 @@ def seen_after(n_rows: int) -> list[list[int]]:
 
 @pytest.fixture(params=[64 * 2**20, 2000], ids=["all rows at once", "a few at a time"])
 def batches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predictor_module, "SKETCH_BYTES", request.param)
+    monkeypatch.setattr(sketching, "SKETCH_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("batches")

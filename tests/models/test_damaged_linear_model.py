@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from tests.checks.damage import changed_bytes, with_another, with_changes
 from tests.models.linear_models import parts_of, random_rows, random_weights
 
 from xmach.data.arrays import as_sparse_rows
@@ -73,43 +72,16 @@ def check_that_it_raises_or_answers(arrays: dict[str, AnyArray]) -> None:
         assert all(np.isfinite(answer).all() for answer in answers)
 
 
-@settings(deadline=None, max_examples=300)
-@given(
-    st.sampled_from([8, 32]),
-    st.sampled_from(NAMES),
-    st.lists(st.tuples(st.integers(0), st.integers(0, 255)), min_size=1),
-)
+@changed_bytes(NAMES)
 def test_bytes_that_were_changed(bits: int, name: str, changes: list[tuple[int, int]]) -> None:
-    arrays = MODELS[bits].arrays()
-    damaged = bytearray(arrays[name].tobytes())
-    for place, byte in changes:
-        damaged[place % len(damaged)] = byte
-    check_that_it_raises_or_answers(arrays | {name: np.frombuffer(damaged, arrays[name].dtype)})
+    check_that_it_raises_or_answers(with_changes(MODELS[bits].arrays(), name, changes))
 
 
 @pytest.mark.parametrize("bits", [8, 32])
 @pytest.mark.parametrize("name", NAMES)
 def test_arrays_of_other_lengths_types_and_shapes(bits: int, name: str) -> None:
-    arrays = MODELS[bits].arrays()
-    array = arrays[name]
-    others = [
-        array[:0],
-        array[:-1],
-        array[1:],
-        array[::2],
-        array[::-1],
-        np.append(array, array[-1:]),
-        array[None],
-        array[0],
-    ]
-    kinds = [np.int8, np.uint8, np.uint16, np.int32, np.uint32, np.int64, np.float32, np.float64, ">u4", ">f4", bool]
-    others += [array.astype(kind) for kind in kinds] + [np.zeros_like(array), np.ones_like(array)]
-    largest = np.finfo(array.dtype).max if array.dtype.kind == "f" else np.iinfo(array.dtype).max
-    others += [np.full_like(array, largest), np.full_like(array, -largest if array.dtype.kind in "fi" else 0)]
-    for other in others:
-        check_that_it_raises_or_answers(arrays | {name: np.asarray(other)})
-    for other_name in NAMES:
-        check_that_it_raises_or_answers(arrays | {name: arrays[other_name]})
+    for arrays in with_another(MODELS[bits].arrays(), name):
+        check_that_it_raises_or_answers(arrays)
 
 
 def test_messages_say_what_is_wrong() -> None:

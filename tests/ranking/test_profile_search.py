@@ -126,8 +126,13 @@ def test_what_does_not_fit_is_rejected() -> None:
     none = np.zeros(3, np.int64)
     with pytest.raises(InputError, match="the profiles have 30 features, the rows have 29"):
         profiles.search(random_rows(draw, 2, 29), none, NO_IDS, 5)
-    for indptr in ([0, 1], [0, 2, 1], [1, 1, 1], [0, 0, 2]):
-        with pytest.raises(InputError, match="indptr does not divide 1 candidates among 2 rows"):
+    for indptr, message in (
+        ([0, 1], r"candidates of 2 rows need 3 offsets, got shape \(2,\)"),
+        ([0, 2, 1], "the offsets of the candidates do not rise from 0 to 1"),
+        ([1, 1, 1], "do not rise"),
+        ([0, 0, 2], "do not rise"),
+    ):
+        with pytest.raises(InputError, match=message):
             profiles.search(rows, np.array(indptr), np.array([3]), 5)
     for label in (-1, 50):
         with pytest.raises(InputError, match="candidates must be label ids from 0 to 49"):

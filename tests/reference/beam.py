@@ -15,7 +15,7 @@ def best_buckets_slow(cells: FloatArray, m: int) -> IntArray:
 
 
 def ordinary_slow(row: FloatArray) -> float:
-    """The twin of `_median`, of at least 127 cells if there are so many."""
+    """The twin of `_median`, of at least 127 cells if there are that many."""
     some = row[:: max(1, len(row) // 127)][: len(row) // max(1, len(row) // 127)]
     return float(np.sort(some)[::-1][(len(some) + 1) // 2 - 1])
 

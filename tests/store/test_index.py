@@ -15,13 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xmach import files, load
+from xmach import load
 from xmach.buckets import UniversalHashes
 from xmach.config import MachConfig
 from xmach.data import Dataset
 from xmach.errors import ModelCorrupt, ModelMissing, ParameterError
 from xmach.executors import LocalExecutor
 from xmach.features import fit_scaler
+from xmach.files import processes
 from xmach.planning import human_bytes
 from xmach.store import ModelStore, build_index, index_bytes, open_index, remove_index, replacing
 from xmach.training.job import plan_training
@@ -181,7 +182,13 @@ def test_what_others_are_making_stays(model: Path) -> None:
     ended.wait()
     live, dead, elsewhere, old, foreign = (
         model / f".index.{writer}.part"
-        for writer in (files._writer(), f"{files._machine()}-{ended.pid}-1-01", "beef-1-1-01", "cafe-1-1-01", "mine")
+        for writer in (
+            processes.writer(),
+            f"{processes.machine()}-{ended.pid}-1-01",
+            "beef-1-1-01",
+            "cafe-1-1-01",
+            "mine",
+        )
     )
     for path in (live, dead, elsewhere, old, foreign):
         path.mkdir()

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from tests.conftest import made_up
 
-from xmach import files, load
+from xmach import load
 from xmach.config import MachConfig
 from xmach.data import Columns, Dataset
 from xmach.data.arrays import as_sparse_rows
@@ -31,7 +31,7 @@ from xmach.errors import (
 )
 from xmach.executors import LocalExecutor
 from xmach.features import fit_scaler
-from xmach.files import remove_abandoned
+from xmach.files import remove_abandoned, renaming
 from xmach.store import ModelStore, replacing, tensors
 from xmach.store.names import read_names, write_names
 from xmach.store.tensors import write_tensors
@@ -98,7 +98,7 @@ def test_loading_gives_the_predictor_back(model: Path) -> None:
     [
         (None, None),
         (Columns(features=("a", "b")), ("a", "b")),
-        (Columns(features=("0", "1"), header=False), None),  # numbers of columns are no names
+        (Columns(features=("0", "1"), header=False), None),  # numbers of columns are not names
         (Columns(text=("title",)), None),
     ],
     ids=["no table", "table", "no header", "text"],
@@ -270,7 +270,7 @@ def test_another_plan_is_refused_and_named(model: Path) -> None:
 def test_a_folder_with_other_things_is_refused(tmp_path: Path, small_data: Dataset) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     job = job_of(small_data)
-    with pytest.raises(PlanMismatch, match="no model folder"):
+    with pytest.raises(PlanMismatch, match="not a model folder"):
         ModelStore(tmp_path).begin(job.plan, small_data.label_counts(), None, job.scaler)
 
 
@@ -362,7 +362,7 @@ def test_an_interrupted_replacement_keeps_the_old_model(model: Path, monkeypatch
     def exchange(one: Path, other: Path) -> bool:
         raise KeyboardInterrupt("Ctrl-C")
 
-    monkeypatch.setattr(files, "_exchange", exchange)
+    monkeypatch.setattr(renaming, "exchange", exchange)
     with pytest.raises(KeyboardInterrupt, match="Ctrl-C"), replacing(model, overwrite=True) as store:
         shutil.copytree(model, store.folder, dirs_exist_ok=True)
     load(model)
@@ -372,9 +372,9 @@ def test_an_interrupted_replacement_keeps_the_old_model(model: Path, monkeypatch
 KILLED_WHILE_REPLACING = """
 import os, signal, sys
 from pathlib import Path
-from xmach import files
+from xmach.files import renaming
 from xmach.store import replacing
-files._exchange = lambda one, other: False  # as where the file system cannot do it
+renaming.exchange = lambda one, other: False  # as where the file system cannot do it
 rename, renames = os.rename, []
 def killed(source, target):
     renames.append(target)

@@ -30,7 +30,7 @@ MemoryOption = Annotated[
 ]
 EstimatorOption = Annotated[EstimatorName, typer.Option("--estimator", help="auto: the model's own.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
-PartialOption = Annotated[bool, typer.Option("--allow-partial", help="Answer though repetitions are missing.")]
+PartialOption = Annotated[bool, typer.Option("--allow-partial", help="Answer even if repetitions are missing.")]
 CandidatesOption = Annotated[
     Path | None,
     typer.Option("--candidates", metavar="FILE", help="Answer with these labels only: names or ids, one a line."),

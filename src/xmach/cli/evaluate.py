@@ -112,7 +112,7 @@ def _say_missed(file: Path, true: Int32Array, n_labels: int, candidates: IntArra
         say(f"{unknown:,} of {len(true):,} labels in {file} are unknown to the model: they count as missed")
     if candidates is not None:
         others = int(np.isin(true, candidates, invert=True).sum()) - unknown
-        say(f"{others:,} of {len(true):,} labels in {file} are known but no candidates: they count as missed")
+        say(f"{others:,} of {len(true):,} labels in {file} are known but not candidates: they count as missed")
 
 
 def facts_of(file: str, estimator: str, repetitions: int, result: Evaluation, weighted: bool) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def _lines(plan: Plan, facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _ranker(kind: str, facts: dict[str, Any]) -> str:
-    """What looks twice at the shortlist, in words."""
+    """What ranks the shortlist again, in words."""
     ranking = facts["ranking"]
     if ranking is None:
         return kind if kind == NONE else f"{kind}, {'left out' if facts['complete'] else 'not trained yet'}"
@@ -134,7 +134,7 @@ def _text(settings: dict[str, Any] | None) -> str:
 
 
 def _bytes_beside(model: Path, folder: str) -> tuple[int, int]:
-    """The bytes of a model's files, and of those in one folder that is no part of it; not of what is half written."""
+    """The bytes of a model's files, and of those in a folder that does not belong to it; without half-written files."""
     sizes = {path.relative_to(model): path.stat().st_size for path in model.rglob("*") if path.is_file()}
     apart = sum(size for path, size in sizes.items() if path.parts[0] == folder)
     return sum(size for path, size in sizes.items() if not path.parts[0].startswith(".")) - apart, apart

@@ -53,7 +53,7 @@ def _parameter(name: str, proposed: bool) -> inspect.Parameter:
 
 
 def _widths(text: str) -> Any:
-    """`500,500` as widths of layers; `none` is no layer."""
+    """`500,500` as widths of layers; `none` means no layers."""
     if text == AUTO:
         return AUTO
     return () if text == "none" else whole_numbers(text, "--hidden", "500,500, or none")

@@ -137,11 +137,11 @@ def labels_to_leave_out(filter_file: Path, file: Path, format: str, data: Datase
 
 
 def _columns(file: Path, name: str, request: ReadRequest, schema: ExpectedSchema, with_labels: bool) -> Columns | None:
-    """The columns that were named, and where none was, those of the training file; None where the file is no table."""
+    """The columns that were named, or if none was, those of the training file; None if the file is not a table."""
     given, known = request.columns, schema.columns
     if name not in TABLES:
         if given != Columns():
-            raise ParameterError(f"{file} is no table but {name}: columns are for {', '.join(TABLES)}")
+            raise ParameterError(f"{file} is not a table but {name}: columns are for {', '.join(TABLES)}")
         return None
     if request.header is not None and name not in ("csv", "tsv"):
         raise ParameterError(f"{file}: {name} files name their columns; --header and --no-header are for csv and tsv")

@@ -1,4 +1,4 @@
-"""The files of a made-up shop: parts of them are made anywhere, and written in order."""
+"""The files of a synthetic shop: parts of them are made anywhere, and written in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`xmach synth shop`: a made-up product search, in files."""
+"""`xmach synth shop`: a synthetic product search, in files."""
 
 from __future__ import annotations
 

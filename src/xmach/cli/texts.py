@@ -22,8 +22,8 @@ VocabularyOption = Annotated[
     typer.Option(
         "--vocabulary",
         metavar="SIZES",
-        help="Text: learn the most frequent words, bigrams, trigrams, and hash others into so many slots: "
-        "125000,20000,70000,500000, or paper, which is the same.",
+        help="Text: how many of the most frequent words, bigrams and trigrams to learn, and how many slots for the "
+        "others: 125000,20000,70000,500000, or paper, which is the same.",
     ),
 ]
 ValuesOption = Annotated[
@@ -61,7 +61,7 @@ def vocabulary_sizes(vocabulary: str) -> tuple[int, int, int, int]:
 
 
 def check_text_options(text: str | None, vocabulary: str | None, values: Values | None) -> None:
-    """Refuse options of text where there is none."""
+    """Raise ParameterError if options of texts are given, but rows are numbers."""
     for option, given in (("--vocabulary", vocabulary), ("--values", values)):
         if given is not None and text is None:
             raise ParameterError(f"{option} is for text; name its column with --text")

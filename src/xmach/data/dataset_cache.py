@@ -18,7 +18,7 @@ Build: TypeAlias = Callable[[Path], None]  # fills a folder
 
 
 def built(target: Path | None, build: Build) -> Dataset:
-    """The dataset in the target folder, built where there is none; without a folder, built anew and in memory."""
+    """The dataset in the target folder, built if there is none; without a folder, built in memory."""
     if target is None:
         with scratch_folder() as scratch, file_errors(scratch):
             build(scratch)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from xmach._kernels.decode.beam import beam_top_k
-from xmach._kernels.decode.beam_lists import MOST_READ, MOST_REPETITIONS, BeamScratch, make_beam_scratch
+from xmach._kernels.decode.beam_lists import MOST_READ, MOST_REPETITIONS, make_beam_scratch
 from xmach._kernels.decode.index import Index
 from xmach._kernels.decode.lists import LISTS, SCANNED, SCORED, TOUCHED
+from xmach._kernels.scratch import ScratchPool
 from xmach.decoding.exact import Seen, scan
 from xmach.decoding.pruned import Statistics
 from xmach.types import FloatArray, IntArray
@@ -50,8 +49,8 @@ class BeamSearch:
 
     def __init__(self, index: Index, size: BeamSize | None = None) -> None:
         self.index, self.size = index, size
-        self._longest = index.prime // index.n_buckets + 1
-        self._free: deque[BeamScratch] = deque()
+        longest = index.prime // index.n_buckets + 1
+        self._scratch = ScratchPool(partial(make_beam_scratch, index.n_labels, index.n_buckets, longest))
 
     def __call__(self, cells: FloatArray, seen: Seen, merge: int, k: int) -> tuple[FloatArray, IntArray, Statistics]:
         """Scores and ids (n, k), and how they were found. The scores are those that `scan` gives."""
@@ -63,7 +62,7 @@ class BeamSearch:
         counts = np.zeros((n, 4), np.int64)
         # a sketch may have more buckets than labels were put into
         narrow = np.ascontiguousarray(cells[:, :, : index.n_buckets])
-        with self._scratch() as scratch:
+        with self._scratch.take() as scratch:
             beam_top_k(narrow, index, seen.mask, scratch, merge, *size, scores, ids, counts)
         scanned = counts[:, SCANNED] == 1
         if scanned.any():
@@ -71,14 +70,3 @@ class BeamSearch:
             counts[scanned, TOUCHED] += index.n_labels
             counts[scanned, SCORED] += index.n_labels
         return scores, ids, Statistics(counts[:, LISTS], counts[:, TOUCHED], counts[:, SCORED], scanned)
-
-    @contextmanager
-    def _scratch(self) -> Iterator[BeamScratch]:
-        """Working memory that no other thread uses meanwhile."""
-        index = self.index
-        try:
-            scratch = self._free.pop()
-        except IndexError:
-            scratch = make_beam_scratch(index.n_labels, index.n_buckets, self._longest)
-        yield scratch
-        self._free.append(scratch)  # not after an error: then it is not clean

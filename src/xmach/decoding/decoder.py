@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -12,19 +11,8 @@ import numpy as np
 
 from xmach._kernels.decode.candidates import score_pairs
 from xmach._kernels.decode.scan import MEAN, score_labels
-from xmach.block_sizes import SCANNED_LABELS, STORED_TABLE_BYTES
-from xmach.buckets import (
-    Buckets,
-    Index,
-    LearnedBuckets,
-    UniversalHashes,
-    as_signatures,
-    computed,
-    fill_tables,
-    new_tables,
-    stored,
-    table_index,
-)
+from xmach.block_sizes import SCANNED_LABELS
+from xmach.buckets import Buckets, Index, LearnedBuckets, UniversalHashes, table_index
 from xmach.decoding.beam import BeamSearch
 from xmach.decoding.candidates import (
     CandidateMask,
@@ -37,17 +25,17 @@ from xmach.decoding.candidates import (
     rank_pairs,
     sub_index,
 )
-from xmach.decoding.estimators import RULES, Rule, as_probabilities, prepare_cells, rule_of
+from xmach.decoding.estimators import RULES, Rule, as_probabilities, checked_cells, prepare_cells, rule_of
 from xmach.decoding.exact import Seen, scan, signature_blocks
+from xmach.decoding.indexes import check_index, first_index
 from xmach.decoding.pruned import PrunedSearch, Statistics
 from xmach.errors import InputError, ParameterError
 from xmach.parameters import whole
-from xmach.planning import available_bytes, inverted_index_bytes, signature_bytes, usable_cores
-from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK, check_k, row_batches
+from xmach.planning import by_rows, usable_cores
+from xmach.types import AnyArray, BoolArray, FloatArray, IntArray, TopK, check_k
 
 SEARCHES = ("exact", "pruned", "beam")
-INDEXES = ("stored", "computed")
-_MANY = 8  # from one of so many labels on, masking the others beats a table of the candidates
+_MASKED_SHARE = 8  # if candidates are at least 1/8 of the labels, masking the others beats a table of the candidates
 _MANY_ROWS = 16  # posting lists of some labels are made in the time of six scans, but not every search is pruned
 Answer: TypeAlias = tuple[FloatArray, IntArray, Statistics]  # scores and ids (n, k), and how they were found
 
@@ -61,14 +49,15 @@ def check_search(search: str) -> None:
 class Decoder:
     """Finds the k best of K labels from bucket probabilities; ties go to the smaller id.
 
-    `search`: `exact` scores every label; `pruned` finds the same answer, bit for bit, from few; `auto` prunes where
-    labels are many. `min` and `median` are never pruned. `beam` is approximate: it looks only at labels in the best
-    buckets of each repetition, so its work is bounded; the labels that it finds have their exact scores. A row in
-    which it finds fewer than k labels is answered by `exact`, and so are all rows if that is less work.
-    `index`: `stored` keeps tables of signatures and posting lists (about 6 bytes a label and repetition), `computed`
-    asks the hash and keeps nothing; `auto` stores small tables where memory allows. An `Index` is taken as it is.
-    `seen` (K,) tells which labels had a training row; the others rank behind all of those unless asked for: their
-    buckets' probability belongs to their neighbours.
+    `search`: `exact` scores every label; `pruned` finds the same answer, bit for bit, from few labels; `auto` prunes
+    if there are many labels. `min` and `median` are never pruned. `beam` is approximate: it looks only at labels in
+    the best buckets of each repetition, so its work is bounded; the labels that it finds have their exact scores. A
+    row in which it finds fewer than k labels is answered by `exact`, and so are all rows if that is less work.
+    `index`: `stored` keeps tables of signatures and posting lists (about 6 bytes per label and repetition); `computed`
+    computes them from the hash and keeps nothing; `auto` stores small tables if memory allows. An `Index` is used as
+    it is.
+    `seen` (K,) tells which labels had a training row. The others rank behind all of those unless asked for, because
+    their buckets' probability belongs to their neighbours.
     """
 
     def __init__(
@@ -81,38 +70,16 @@ class Decoder:
     ) -> None:
         rule_of(estimator)
         check_search(search)
-        if not isinstance(index, Index) and index not in ("auto", *INDEXES):
-            raise ParameterError(f"index must be one of auto, {', '.join(INDEXES)}, got {index!r}")
+        check_index(index)
         self.estimator, self.search = estimator, search
         self._hashes = hashes if isinstance(hashes, UniversalHashes) else None
         if self._hashes is None and index == "computed":
             given = "buckets made from rows" if isinstance(hashes, LearnedBuckets) else "a table of buckets"
             raise ParameterError(f"index='computed' needs the hashes (UniversalHashes), got {given}")
-        self._index = self._choose(hashes, index)
+        self._index = first_index(hashes, index, search)
         if seen is not None and np.shape(seen) != (self.n_labels,):
             raise InputError(f"seen must have one entry for each of the {self.n_labels} labels, got {np.shape(seen)}")
         self._seen = Seen.of(seen)
-
-    def _choose(self, hashes: Buckets | AnyArray, index: str | Index) -> Index:
-        """The index to begin with; posting lists of a table of buckets are made when first searched."""
-        if isinstance(index, Index):
-            return index
-        if not isinstance(hashes, UniversalHashes):
-            table = as_signatures(hashes)
-            nothing = np.zeros(table.shape[1], np.int64)
-            lists = np.empty((table.shape[1], 0), np.int64), np.empty((table.shape[1], 0), np.int32)
-            return Index(len(table), int(table.max()) + 1, 0, nothing, nothing, nothing, table, *lists)
-        if index == "auto":
-            key = (hashes.n_labels, hashes.n_buckets, hashes.n_repetitions)
-            size = signature_bytes(*key) + inverted_index_bytes(*key)
-            index = "stored" if size <= min(STORED_TABLE_BYTES, available_bytes() // 4) else "computed"
-        if index == "computed":
-            return computed(hashes)
-        if self.search in ("auto", "exact") and hashes.n_labels <= SCANNED_LABELS:  # never asked for a list
-            return computed(hashes)._replace(signatures=hashes.signatures())
-        tables = new_tables(hashes)
-        fill_tables(hashes, tables, usable_cores())
-        return stored(hashes, tables)
 
     def __repr__(self) -> str:
         sizes = f"{self.n_labels:,} labels, {len(self._index.a)} repetitions of {self._index.n_buckets:,} buckets"
@@ -145,7 +112,7 @@ class Decoder:
     def _search(self, search: str | None, rule: Rule, seen: Seen, k: int) -> Callable[[FloatArray], Answer]:
         """The search of a call, as a function of cells."""
         search = search or self.search
-        if search == "auto":  # it expects the pruned search to be faster
+        if search == "auto":  # where pruning is expected to be faster
             search = "pruned" if self.n_labels > SCANNED_LABELS and k <= self.n_labels // 64 else "exact"
         if search == "beam":
             beam = self._beam
@@ -171,9 +138,9 @@ class Decoder:
         """The k best labels of each row; with k beyond K, all labels.
 
         `probabilities=True` turns scores into estimates of the probability (for `mean`, the unbiased one of Theorem 1).
-        `candidates`: only these label ids, an array for all rows or a list of arrays, one a row; just as if the others
-        were left out of the full ranking, at a cost that goes by the candidates. Order and repeats do not matter. At
-        most as many answers as candidates; where a row has fewer than another, ids are -1 and scores -inf.
+        `candidates`: only these label ids, an array for all rows or a list of arrays, one per row. The answer is the
+        full ranking without the other labels, and the cost depends on the candidates only. Order and repeats do not
+        matter. There are at most as many answers as candidates; if a row has fewer, ids are -1 and scores -inf.
         `search`: another one than the decoder's own. If each row has its own candidates, all of them are scored.
         Memory beyond the arguments is O(n k) and, for `log`, a copy of the sketch; never n x K.
         """
@@ -208,15 +175,7 @@ class Decoder:
         seen = Seen.of(None) if include_unseen else self._seen
         answer = self._search(search, rule, seen, k)
 
-        def part(bounds: tuple[int, int]) -> Answer:
-            return answer(cells[slice(*bounds)])
-
-        workers = 1 if len(cells) < 2 else min(len(cells), usable_cores() if threads is None else threads)
-        if workers <= 1:
-            parts = [part((0, len(cells)))]
-        else:  # the kernels release the GIL
-            with ThreadPoolExecutor(workers) as pool:
-                parts = list(pool.map(part, row_batches(len(cells), -(-len(cells) // workers))))
+        parts = by_rows(lambda start, stop: answer(cells[start:stop]), len(cells), threads)
         scores, ids = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
         if probabilities:
             scores = as_probabilities(scores, name, self._collision_of(cells))
@@ -234,7 +193,7 @@ class Decoder:
         if not len(ids):
             raise InputError("candidates are empty: there is no label to rank")
         seen = self._seen.mask
-        if len(ids) * _MANY >= self.n_labels:
+        if len(ids) * _MASKED_SHARE >= self.n_labels:
             mask = np.zeros(self.n_labels, np.bool_)
             mask[ids] = True
             return CandidateMask(self, mask, mask & seen if len(seen) else mask)
@@ -243,10 +202,10 @@ class Decoder:
         hashes = index.signatures if self._hashes is None else self._hashes
         return CandidateTable(Decoder(hashes, self.estimator, search, index, seen[ids] if len(seen) else None), ids)
 
-    among = prepare_candidates  # its former name, which the docs used
+    among = prepare_candidates  # the former name, which the docs used
 
     def limited_to(self, mask: BoolArray) -> Decoder:
-        """This decoder with all labels but those of the mask (K,) ranked last, as if those alone had been seen."""
+        """This decoder with the labels outside the mask (K,) ranked last, as if they had no training rows."""
         other = copy(self)
         other._seen = Seen.of(mask)
         return other
@@ -286,22 +245,12 @@ class Decoder:
         return as_probabilities(out, name, self._collision_of(cells)) if probabilities else out
 
     def _collision_of(self, sketch: FloatArray) -> float:
-        """The hashes' collision probability; 1/B for a table of buckets that no known hash gave."""
+        """The hashes' collision probability; 1/B for a table of buckets whose hash is not known."""
         return 1.0 / sketch.shape[2] if self._hashes is None else self._hashes.collision_probability
 
     def _cells(self, sketch: FloatArray, rule: Rule) -> FloatArray:
         """The cells that the kernels merge, (n, R, B). Raise `InputError` if the sketch does not fit the index."""
-        cells = np.ascontiguousarray(sketch, dtype=np.float32)
-        n_repetitions, n_buckets = len(self._index.a), self._index.n_buckets
-        if cells.ndim != 3 or cells.shape[1] != n_repetitions or cells.shape[2] < n_buckets:
-            raise InputError(
-                f"bucket probabilities must be (rows, {n_repetitions} repetitions, {n_buckets} buckets or more), "
-                f"got shape {cells.shape}"
-            )
-        if not np.isfinite(cells).all():
-            i, r, b = (int(place[0]) for place in np.nonzero(~np.isfinite(cells)))
-            raise InputError(f"bucket probabilities must be finite, got {cells[i, r, b]} at row {i}, ({r}, {b})")
-        return prepare_cells(cells, rule)
+        return prepare_cells(checked_cells(sketch, len(self._index.a), self._index.n_buckets), rule)
 
 
 def decode(
@@ -311,7 +260,7 @@ def decode(
     estimator: str = "mean",
     search: str = "auto",
 ) -> TopK:
-    """The k best labels of each row, in one call; to answer more than once, keep a `Decoder`."""
+    """The k best labels of each row, in one call; for more than one call, make a `Decoder`."""
     # tables for one answer would cost more than they save
     if isinstance(signatures, UniversalHashes):
         return Decoder(signatures, estimator, search, "computed").top_k(sketch, k)

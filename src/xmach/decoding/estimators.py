@@ -9,7 +9,7 @@ import numpy as np
 from xmach._kernels.decode.logarithm import floored_log
 from xmach._kernels.decode.scan import MEAN, MEDIAN, MIN
 from xmach.config import ESTIMATORS
-from xmach.errors import ParameterError
+from xmach.errors import InputError, ParameterError
 from xmach.planning import unbiased
 from xmach.types import FloatArray
 
@@ -44,6 +44,20 @@ def prepare_cells(probabilities: FloatArray, rule: Rule) -> FloatArray:
         return probabilities
     cells = np.empty_like(probabilities)
     floored_log(probabilities.reshape(-1), cells.reshape(-1))
+    return cells
+
+
+def checked_cells(sketch: FloatArray, n_repetitions: int, n_buckets: int) -> FloatArray:
+    """A sketch as a float32 array (n, R, B). Raise `InputError` if it has another shape, or numbers not finite."""
+    cells = np.ascontiguousarray(sketch, dtype=np.float32)
+    if cells.ndim != 3 or cells.shape[1] != n_repetitions or cells.shape[2] < n_buckets:
+        raise InputError(
+            f"bucket probabilities must be (rows, {n_repetitions} repetitions, {n_buckets} buckets or more), "
+            f"got shape {cells.shape}"
+        )
+    if not np.isfinite(cells).all():
+        i, r, b = (int(place[0]) for place in np.nonzero(~np.isfinite(cells)))
+        raise InputError(f"bucket probabilities must be finite, got {cells[i, r, b]} at row {i}, ({r}, {b})")
     return cells
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from xmach._kernels.decode.index import Index
-from xmach._kernels.decode.lists import LISTS, SCANNED, SCORED, TOUCHED, Scratch, make_scratch
+from xmach._kernels.decode.lists import LISTS, SCANNED, SCORED, TOUCHED, make_scratch
 from xmach._kernels.decode.pruned import pruned_top_k
 from xmach._kernels.decode.scan import MEAN
+from xmach._kernels.scratch import ScratchPool
 from xmach.decoding.exact import Seen, scan
 from xmach.types import BoolArray, FloatArray, IntArray
 
@@ -41,15 +41,15 @@ class Statistics(NamedTuple):
 class PrunedSearch:
     """Searches one index by `mean`; keeps working memory for as many threads as search at a time.
 
-    A row is scanned where reading lists is expected to take longer than `patience` scans.
+    A row is scanned if reading lists is expected to take longer than `patience` scans.
     """
 
     def __init__(self, index: Index, patience: float = 0.35) -> None:
         self.index, self.patience = index, patience
-        self._longest = index.prime // index.n_buckets + 1
+        longest = index.prime // index.n_buckets + 1
         if index.labels.shape[1]:
-            self._longest = int(np.diff(index.offsets, axis=1).max())
-        self._free: deque[Scratch] = deque()
+            longest = int(np.diff(index.offsets, axis=1).max())
+        self._scratch = ScratchPool(partial(make_scratch, index.n_labels, len(index.a), index.n_buckets, longest))
 
     def __call__(self, cells: FloatArray, seen: Seen, k: int) -> tuple[FloatArray, IntArray, Statistics]:
         """Scores and ids (n, k) as `scan` gives them, and how they were found."""
@@ -60,7 +60,7 @@ class PrunedSearch:
         counts = np.zeros((n, 4), np.int64)
         # a sketch may have more buckets than labels were put into
         narrow = np.ascontiguousarray(cells[:, :, : index.n_buckets])
-        with self._scratch() as scratch:
+        with self._scratch.take() as scratch:
             pruned_top_k(narrow, index, seen.mask, scratch, self.patience, scores, ids, counts)
         scanned = counts[:, SCANNED] == 1
         if scanned.any():
@@ -69,14 +69,3 @@ class PrunedSearch:
             counts[scanned, TOUCHED] += index.n_labels
             counts[scanned, SCORED] += index.n_labels
         return scores, ids, Statistics(counts[:, LISTS], counts[:, TOUCHED], counts[:, SCORED], scanned)
-
-    @contextmanager
-    def _scratch(self) -> Iterator[Scratch]:
-        """Working memory that no other thread uses meanwhile."""
-        index = self.index
-        try:
-            scratch = self._free.pop()
-        except IndexError:
-            scratch = make_scratch(index.n_labels, len(index.a), index.n_buckets, self._longest)
-        yield scratch
-        self._free.append(scratch)  # not after an error: then it is not clean

@@ -25,14 +25,14 @@ from xmach.estimator.inputs import (
     parameter_docs,
     ready_text,
     split_rows,
-    stored_names,
     with_columns,
     workers_of,
 )
 from xmach.estimator.label_texts import join_label_text
+from xmach.estimator.saving import plan_parameters, write_model
 from xmach.metrics import precision_at_k
 from xmach.predictor import Predictor, text_rows
-from xmach.store import ModelStore, load, replacing
+from xmach.store import ModelStore, load
 from xmach.training import fit
 from xmach.types import AnyArray, DoubleArray, FloatArray, IntArray, Rows, TextRows, TopK
 
@@ -199,8 +199,9 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def predict(self, X: Any) -> Any:
         """The best class of each row; multilabel: a 0/1 matrix.
 
-        There the labels whose score reaches the threshold chosen on validation rows; without those the m best, m the
-        mean number of labels of a training row. Sparse, unless y was a dense matrix.
+        It has the labels whose score reaches the threshold that was chosen on validation rows. Without validation
+        rows it has the m best labels, where m is the mean number of labels per training row. It is sparse, unless y
+        was a dense matrix.
         """
         predicted = self._fitted().predict(self._rows(X, self._fitted().text))
         return predicted.toarray() if self._form == "dense" else predicted
@@ -240,13 +241,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the model into a folder for `xmach.load` and the commands; `overwrite` replaces a model there."""
-        predictor = self._fitted()
-        with replacing(Path(folder), overwrite) as store:
-            names = stored_names(self.classes_)
-            store.begin(self._plan, predictor.label_counts, names, predictor.scaler, predictor.text)
-            for r, (model, history) in enumerate(zip(predictor.models, self.history_, strict=True)):
-                store.put(r, model, history)
-            store.finish(predictor.estimator, predictor.threshold, {}, predictor.ranking)
+        write_model(Path(folder), overwrite, self._fitted(), self._plan, self.history_, self.classes_)
 
     @classmethod
     def load(cls, folder: str | Path, *, verify: bool = True) -> MACHClassifier:
@@ -256,12 +251,8 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         Raise `ModelCorrupt` if a checksum differs; `verify=False` skips this check.
         """
         store, predictor = ModelStore(Path(folder)), load(folder, verify=verify)
-        plan, text = store.plan(), predictor.text
-        known = vars(plan.settings if plan.linear is None else plan.linear) | {
-            "n_buckets": plan.hashes.n_buckets, "n_repetitions": plan.hashes.n_repetitions, "scaling": plan.scaling,
-            "features": text, "estimator": predictor.estimator, "random_state": plan.seed, "learner": plan.learner,
-            "bucketing": plan.bucketing, "ranker": plan.ranker, "ranker_bytes": plan.ranker_bytes,
-        }  # fmt: skip
+        plan = store.plan()
+        known = plan_parameters(plan, predictor)
         model = cls(**{name: known[name] for name in cls._get_param_names() if name in known})
         names = predictor.label_names
         model.classes_ = np.arange(predictor.n_labels) if names is None else np.array(list(names))

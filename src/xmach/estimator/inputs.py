@@ -23,7 +23,7 @@ from xmach.features.blocks import check_texts
 from xmach.parameters import real, whole
 from xmach.planning import usable_cores
 from xmach.predictor import text_list
-from xmach.types import AnyArray, FloatArray, IntArray, Rows, TextRows, take_rows
+from xmach.types import FloatArray, IntArray, Rows, TextRows, take_rows
 
 _KINDS: dict[Any, str] = {int: "int", float: "float", "hidden": '"auto" or tuple of int'}
 _KINDS |= dict.fromkeys(("n_buckets", "n_repetitions", "epochs", "passes"), '"auto" or int')
@@ -74,7 +74,7 @@ def workers_of(n_jobs: Any) -> int:
 
 def is_text(X: Any) -> bool:
     """Whether X is a list, an array or a Series of str."""
-    if hasattr(X, "to_pylist"):  # of Arrow, whose own strings are no str
+    if hasattr(X, "to_pylist"):  # of Arrow, whose own strings are not str
         X = X[:1].to_pylist()
     flat = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
     return flat and len(X) > 0 and isinstance(next(iter(X)), str)
@@ -123,12 +123,6 @@ def ready_text(features: Any, X: Any, sample_weight: Any, validation: Any, seed:
     if validation is not None and not isinstance(validation, tuple | list):
         rows = rows[split_rows(validation, len(rows), seed)[0]]
     return text.learn(texts if len(rows) == len(texts) else [texts[row] for row in rows])
-
-
-def stored_names(classes: AnyArray) -> AnyArray | None:
-    """Class names, or None where they are just 0..K-1."""
-    plain = classes.dtype.kind in "iu" and bool(np.array_equal(classes, np.arange(len(classes))))
-    return None if plain else classes
 
 
 def with_columns(data: Dataset, names: Iterable[str] | None) -> Dataset:

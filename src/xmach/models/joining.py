@@ -32,8 +32,8 @@ def joined_arrays(
     """Return starts, gaps, codes, scales and biases of parts that cover all buckets, in any order.
 
     `gap_type` is whichever makes the smaller model, unless it is given. With `most_bytes`, which needs 8 bits, every
-    bucket keeps its largest weights up to one share of its squared length, so that gaps and codes take at most so many
-    bytes. Errors call a bucket a `unit`.
+    bucket keeps its largest weights up to one share of its squared length, so that gaps and codes take at most that
+    many bytes. Errors call a bucket a `unit`.
     """
     if bits not in CODE_TYPES:
         raise InputError(f"bits must be 8 or 32, got {bits!r}")

@@ -42,6 +42,7 @@ from xmach.planning.theory import (
     repetitions_needed,
     unbiased,
 )
+from xmach.planning.threads import by_rows
 from xmach.planning.units import human_bytes, parse_bytes
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "Shape",
     "TrainingMemory",
     "available_bytes",
+    "by_rows",
     "check_memory",
     "clustering_bytes",
     "collision_probability",

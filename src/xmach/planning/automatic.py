@@ -25,7 +25,7 @@ from xmach.config import (
 from xmach.planning.linear_proposal import LINEAR_REPETITIONS, linear_buckets
 from xmach.planning.proposal import GOOD_REPETITIONS, suggested_buckets
 
-FEW_FEATURES = 1000  # a linear classifier of so few weights learns less than a network can
+FEW_FEATURES = 1000  # a linear classifier with at most this many weights learns less than a network can
 MANY_FEATURES = 10_000  # of sparse rows: beyond this the network was behind on every set, and many times slower
 DENSE = 0.25  # rows count as dense if at least this share of their values is not zero
 SEVERAL_LABELS = 4.0  # labels a row; from here on random buckets ranked the first five better than mixed ones

@@ -42,7 +42,7 @@ class Costs:
     one_vs_all_bytes: int
     operations: int  # multiply-adds of an answer to a dense row, R B d + K R if linear; of sparse weights, at most
     one_vs_all_operations: int
-    sparse_operations: int  # of an answer to a row of so many values as the data have
+    sparse_operations: int  # of an answer to a row with as many values as the rows of the data have
     one_vs_all_sparse_operations: int
 
     @property

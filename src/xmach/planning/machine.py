@@ -1,4 +1,4 @@
-"""How much memory this process may still take, and the refusal of what does not fit."""
+"""How much memory this process may still take, and an error for what does not fit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def usable_cores() -> int:
 
 
 def check_memory(needed: int, what: str, advice: str, available: int | None = None) -> None:
-    """Refuse what needs more memory than there is, with both figures and what to change."""
+    """Raise NotEnoughMemory if `needed` bytes are not free; the message has both figures and what to change."""
     free = available_bytes() if available is None else available
     if needed > free:
         raise NotEnoughMemory(f"{what} needs {human_bytes(needed)} of memory, {human_bytes(free)} are free: {advice}")
@@ -80,7 +80,7 @@ def _lines(file: Path) -> list[str]:
 
 
 def _number(file: Path) -> int | None:
-    """The only number of a file; None where there is none, as in a version 2 limit of `max`."""
+    """The only number of a file; None if there is none, as in a version 2 limit of `max`."""
     lines = _lines(file)
     return int(lines[0]) if lines and lines[0].isdigit() else None
 

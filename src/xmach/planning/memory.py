@@ -151,7 +151,7 @@ def training_memory(
 
 
 def training_bytes(shape: Shape, data: DataSize, batch_size: int, workers: int = 1) -> int:
-    """The peak of `xmach train` with so many workers, its own process included."""
+    """The peak of `xmach train` with this number of workers, its own process included."""
     return training_memory(shape, data, batch_size, workers).total
 
 

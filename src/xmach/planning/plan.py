@@ -30,7 +30,7 @@ class Plan:
     bucketing: str = RANDOM  # or `mixed`, `clustered`: some repetitions' buckets are tables
     linear: LinearSettings | None = None  # of the learner "linear", which has no use for `settings`
     label_text: str = ""  # fingerprint of the texts of labels
-    ranker: str = NONE  # what looks twice at the shortlist
+    ranker: str = NONE  # what ranks the shortlist again
     ranker_bytes: int | None = None  # the most that it may take on disk
 
     def __repr__(self) -> str:

@@ -127,7 +127,7 @@ def propose(request: Request) -> Proposal:
 
 
 def workers_within(budget: int, shape: Shape, data: DataSize, batch_size: int, most: int) -> int:
-    """How many repetitions at a time, up to `most`, a run can train within a budget; an error where not one fits."""
+    """How many repetitions at a time, up to `most`, a run can train within a budget; an error if none fits."""
     one = training_memory(shape, data, batch_size)
     if one.total > budget:
         phase, advice = "training one repetition", "a smaller hidden layer, fewer buckets, or fewer features"

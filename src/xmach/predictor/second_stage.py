@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from xmach.decoding import Decoder
 from xmach.decoding.candidates import CandidateMask, CandidatesPerRow, CandidateTable, PreparedCandidates
+from xmach.predictor.sketching import Batch
 from xmach.ranking import Ranking, Shortlist
-from xmach.types import BoolArray, FloatArray, IntArray, Rows, TopK, slice_rows
+from xmach.types import BoolArray, FloatArray, IntArray, TopK, slice_rows
 
 ESTIMATOR = "log"  # what MACH contributes to a fused score is the mean log-probability of a label's buckets
-
-
-class Batch(NamedTuple):
-    """Consecutive rows with their bucket probabilities; the next batch overwrites these."""
-
-    start: int
-    stop: int
-    rows: Rows  # (n, d), scaled
-    sketch: FloatArray  # (n, R, B)
 
 
 class SecondStage:
@@ -51,7 +43,7 @@ class SecondStage:
         include_unseen: bool = False,
         threads: int | None = None,
     ) -> Shortlist:
-        """The labels of each row that get a second look: all candidates if they are few, but not unseen ones."""
+        """The labels of each row to rank again: all candidates if they are few, but not unseen ones."""
         n_rows, size = len(batch.sketch), min(self._ranking.sizes.mach, self._decoder.n_labels)
         if isinstance(candidates, CandidatesPerRow) and candidates.max_answers <= size:
             return self._limited(Shortlist(candidates.indptr, candidates.ids), include_unseen)
@@ -133,7 +125,7 @@ class SecondStage:
         k = ids.shape[1]
         longest = int(np.diff(shortlist.indptr).max(initial=0))
         asked = min(self._decoder.n_labels, k + longest)
-        for start in range(0, len(which), 64):  # so many labels of all rows at once could be large
+        for start in range(0, len(which), 64):  # the answers of all rows at once could be large
             rows = which[start : start + 64]
             chosen = None if candidates is None else _taken(candidates, rows)
             most = asked if chosen is None else min(asked, chosen.max_answers)

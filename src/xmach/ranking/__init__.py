@@ -1,4 +1,4 @@
-"""A second look at the shortlist: label profiles, a linear ranker, and their fusion with MACH's score."""
+"""Ranks the shortlist again: label profiles, a linear ranker, and their fusion with MACH's score."""
 
 from xmach.ranking.fusion import Fusion
 from xmach.ranking.label_rows import LabelRows, rows_of_labels

@@ -19,7 +19,7 @@ from xmach.types import DoubleArray, FloatArray, IntArray, SparseRows, row_batch
 
 LENGTH_POWER = 0.2
 CANDIDATES = 100  # of each row when weights are learned: the nearest texts, and the row's own labels
-_USUAL_LENGTH = 64  # a text of so many features has the values of a cosine
+_USUAL_LENGTH = 64  # a text with this many features has the values of a cosine
 _SHARPNESS, _RATE, _PASSES = 20.0, 0.05, 3
 _FIRST_SQUARE = 0.01  # AdaGrad's: the first steps are small
 _LEAST, _MOST = 0.1, 4.0  # of a learned weight

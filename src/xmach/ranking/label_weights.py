@@ -23,7 +23,6 @@ labels with thousands of weights. The last one is random: 100 candidates, 15 Zip
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,9 +34,10 @@ from xmach._kernels.train.weight_lists import WeightLists, damaged_feature
 from xmach.errors import InputError
 from xmach.models.bucket_weights import BucketWeights
 from xmach.models.linear_arrays import LARGEST_CODE, checked_types, read_only, typed
-from xmach.planning import usable_cores
+from xmach.planning import by_rows
 from xmach.ranking.label_joining import joined_lists
-from xmach.types import AnyArray, FloatArray, IntArray, SparseRows, row_batches
+from xmach.ranking.pairs import checked_pairs
+from xmach.types import AnyArray, FloatArray, IntArray, SparseRows
 
 _MOST_FEATURES = 2**31 - 1  # columns are int32
 
@@ -99,22 +99,16 @@ class LabelWeights:
         """
         if rows.n_columns != self.n_features:
             raise InputError(f"the ranker was trained on {self.n_features} features, the rows have {rows.n_columns}")
-        indptr, ids = _checked_pairs(indptr, ids, rows.n_rows, self.n_labels)
+        indptr, ids = checked_pairs(indptr, ids, rows.n_rows, self.n_labels)
         out = np.empty(len(ids), np.float32)
         lists, ends = self._lists, self._block_ends
         matrix = CsrRows(read_only(rows.indptr), read_only(rows.indices), read_only(rows.values))
 
-        def score(bounds: tuple[int, int]) -> None:
-            start, stop = bounds
+        def score(start: int, stop: int) -> None:
             part = CsrRows(matrix.indptr[start : stop + 1], matrix.indices, matrix.values)
             candidate_margins(part, lists, ends, self.n_features, indptr[start : stop + 1], ids, out)
 
-        workers = 1 if rows.n_rows < 2 else min(rows.n_rows, usable_cores() if threads is None else threads)
-        if workers <= 1:
-            score((0, rows.n_rows))
-        else:  # the kernels release the GIL
-            with ThreadPoolExecutor(workers) as pool:
-                list(pool.map(score, row_batches(rows.n_rows, -(-rows.n_rows // workers))))
+        by_rows(score, rows.n_rows, threads)
         return out
 
     @property
@@ -147,15 +141,3 @@ class LabelWeights:
         if label >= 0:
             raise InputError(f"the weights of label {label:,} of the ranker are damaged")
         return cls(n_features, *lists)
-
-
-def _checked_pairs(indptr: IntArray, ids: IntArray, n_rows: int, n_labels: int) -> tuple[IntArray, IntArray]:
-    """Return candidates as the kernel takes them; raise InputError unless they are labels of the rows."""
-    indptr, ids = (np.ascontiguousarray(each, np.int64) for each in (indptr, ids))
-    if indptr.ndim != 1 or ids.ndim != 1 or len(indptr) != n_rows + 1:
-        raise InputError(f"candidates of {n_rows} rows need {n_rows + 1} offsets, got shape {indptr.shape}")
-    if indptr[0] != 0 or indptr[-1] != len(ids) or (indptr[1:] < indptr[:-1]).any():
-        raise InputError(f"the offsets of the candidates do not rise from 0 to {len(ids)}")
-    if len(ids) and not 0 <= ids.min() <= ids.max() < n_labels:
-        raise InputError(f"candidates must be ids from 0 to {n_labels - 1}, got {ids.min()} to {ids.max()}")
-    return read_only(indptr), read_only(ids)

@@ -99,7 +99,7 @@ class Profiles:
 
         Every profile is scaled to unit length again, as it is after pruning and rounding. With `most_bytes`,
         every profile keeps its largest entries up to one share of its squared length, so that the arrays take at most
-        so many bytes. Raises InputError if they cannot, or if a label is missing or given twice.
+        that many bytes. Raises InputError if they cannot, or if a label is missing or given twice.
         """
         if most_bytes is not None:
             most_bytes = whole("most_bytes", most_bytes, 0) - _fixed_bytes(n_features, n_labels, most_bytes)

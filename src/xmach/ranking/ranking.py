@@ -1,4 +1,4 @@
-"""The second look at a shortlist: what profiles add to it, and the score of every candidate."""
+"""The second stage: what profiles add to a shortlist, and the score of every candidate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def log_frequencies(counts: LabelCounts) -> FloatArray:
 
 
 class ShortlistSizes(NamedTuple):
-    """How many labels of each row get a second look."""
+    """How many labels of each row are ranked again."""
 
     mach: int = SHORTLISTED_BY_SKETCH  # the best by MACH
     profile: int = SHORTLISTED_BY_PROFILE  # the nearest profiles

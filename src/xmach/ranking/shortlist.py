@@ -1,4 +1,4 @@
-"""Shortlists: the few labels of each row that get a second look."""
+"""Shortlists: the few labels of each row that are ranked again."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from xmach.ranking.shortlist import Shortlist
 from xmach.types import BoolArray, DoubleArray, FloatArray, SparseRows
 
 _RANKS = 5  # the first places decide about the weights, without label texts
-DEPTH = 100  # with label texts, so many places count: the labels are searched for, and long lists are asked for
+DEPTH = 100  # with label texts, the first 100 places count: labels are searched for, and users ask for long lists
 _DEPTH_SHARE = 2 / 3  # of nDCG@100 in the quality then; with 1/3 recall@100 was half a point lower on Home Depot
 _TAIL = 0.1  # share of PSP@5 in the quality: without it rare labels lose, and common ones hardly gain
 _FACTORS = (0.0, 0.25, 0.5, 0.71, 1.41, 2.0, 4.0)  # a weight is tried at these multiples

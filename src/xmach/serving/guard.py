@@ -111,7 +111,7 @@ class Guard:
         self._started = 0
 
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Refuse what can be refused by its head."""
+        """Reject a request if its head is enough to do so."""
         path: str = scope["path"]
         if path not in _OPEN and not path.startswith("/page/"):
             self._authorize(headers)

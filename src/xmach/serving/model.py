@@ -45,7 +45,7 @@ class Served:
 
 
 def example_texts(file: Path) -> list[str]:
-    """The queries to try in a file; none where there is no such file."""
+    """The queries to try in a file; none if there is no such file."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def _card(folder: Path, predictor: Predictor, version: str, examples: Sequence[s
 
 
 def _last_evaluation(store: ModelStore) -> dict[str, Any] | None:
-    """What `xmach evaluate` found last; None where it was not run."""
+    """What `xmach evaluate` found last; None if it was not run."""
     evaluations = store.evaluations()
     if not evaluations:
         return None

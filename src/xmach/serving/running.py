@@ -28,7 +28,7 @@ from xmach.serving.service import Service
 from xmach.serving.settings import Settings
 
 _BACKLOG = 2048
-_QUICK, _TRIES = 10.0, 3  # so many workers that end so many seconds after their start: there is no use in another
+_QUICK, _TRIES = 10.0, 3  # after 3 workers in a row that end within 10 seconds, no other is started
 _LAST_CALLERS = 0.05  # seconds to take those who were connected already
 _SWITCH = 0.0005  # seconds that the thread which answers keeps the interpreter from the one that takes requests
 

@@ -66,7 +66,7 @@ class Settings:
 
 
 def read_token(file: Path | None) -> str | None:
-    """A token from a file, or from the environment where there is none; None where there is neither."""
+    """A token from a file, or without one from the environment; None if there is neither."""
     if file is not None:
         try:
             found: str | None = file.read_text(encoding="utf-8").strip()

@@ -1,6 +1,6 @@
-"""What lies in a model folder, read: the plan with its tables of buckets, and what all repetitions share.
+"""Reads a model folder: the plan with its tables of buckets, the manifest, and what all repetitions share.
 
-The format number is the least that knows all that is in the folder. Format 2 can leave out the counts of labels without
+The format number is the lowest that has everything in the folder. Format 2 can leave out the counts of labels without
 a training row; format 3 can have a vocabulary, or hashed text whose values are ones; format 4
 can have tables of buckets; format 5 can have linear buckets; format 7 can have a ranker.
 """
@@ -8,6 +8,7 @@ can have tables of buckets; format 5 can have linear buckets; format 7 can have 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from xmach.data.labels.mapped_names import MappedNames
 from xmach.errors import InputError, ModelCorrupt, ModelFormatUnsupported, ModelMissing
 from xmach.features import Scaler, stored_text
 from xmach.features.featurizers import needs_arrays
+from xmach.files import sha256_of
 from xmach.planning import Plan
 from xmach.store.names import read_names
 from xmach.store.tensors import read_tensors
@@ -33,13 +35,20 @@ PROFILES, TEXTS, RANKER = "profiles.safetensors", "texts.safetensors", "ranker.s
 
 
 def table_name(repetition: int) -> str:
-    """What a repetition's table is called in the file of all tables."""
+    """The name of a repetition's table in the file of all tables."""
     return f"repetition.{repetition:03d}"
+
+
+def check_belongs(path: Path, about: dict[str, Any], expected: Mapping[str, Any]) -> None:
+    """Raise ModelCorrupt if the metadata of a file is not what this model expects."""
+    for name, value in expected.items():
+        if about.get(name) != value:
+            raise ModelCorrupt(f"{path}: this file belongs to another model (its {name} differs)")
 
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """Reads what the plan says and what repetitions share; the repetitions themselves are `ModelStore`'s."""
+    """Reads the plan, the manifest and what repetitions share; `ModelStore` reads the repetitions themselves."""
 
     folder: Path
 
@@ -60,7 +69,7 @@ class ModelFolder:
             raise ModelCorrupt(f"{path}: {error}") from None
 
     def check_tables(self) -> None:
-        """Refuse tables of buckets that are not those of the plan."""
+        """Raise ModelCorrupt if the tables of buckets are not those of the plan."""
         hashes = self.plan().hashes
         for r, table in hashes.tables.items() if isinstance(hashes, LearnedBuckets) else ():
             if digest_of(table) != self.digests()[r]:
@@ -70,7 +79,7 @@ class ModelFolder:
                 )
 
     def begun_plan(self) -> Plan | None:
-        """The plan with tables that were checked; None where there is no plan, or its tables were never written."""
+        """The plan with checked tables; None if there is no plan, or its tables were never written."""
         if not (self.folder / PLAN).exists() or (self.digests() and not (self.folder / BUCKETS).exists()):
             return None
         self.check_tables()
@@ -85,7 +94,7 @@ class ModelFolder:
             raise ModelCorrupt(f"{self.folder / PLAN}: the plan is damaged ({error!r})") from None
 
     def digests(self) -> dict[int, str]:
-        """Of the plan's tables of buckets, by repetition; none where it has none."""
+        """The digests of the plan's tables of buckets, by repetition; empty if it has none."""
         return {int(r): digest for r, digest in self.document(PLAN)["hashes"].get("tables", {}).items()}
 
     def label_counts(self, verify: bool = True) -> LabelCounts:
@@ -99,7 +108,7 @@ class ModelFolder:
             ) from None
 
     def label_names(self) -> MappedNames | None:
-        """Label names, memory-mapped; None where labels are called by their ids."""
+        """Label names, memory-mapped; None if labels are named by their ids."""
         path = self.folder / LABELS
         return read_names(path) if path.exists() else None
 
@@ -113,7 +122,7 @@ class ModelFolder:
         return Scaler(plan.scaling, plan.n_features, idf)  # type: ignore[arg-type]  # the scaler checks the kind
 
     def text(self, verify: bool = True) -> TextRows | None:
-        """What makes rows of texts; None where rows are numbers."""
+        """The vectorizer of texts; None if rows are numbers."""
         settings = self.bare_plan().features
         if settings is None:
             return None
@@ -123,13 +132,30 @@ class ModelFolder:
         except (InputError, TypeError) as error:
             raise ModelCorrupt(f"{self.folder / (VOCABULARY if learned else PLAN)}: {error}") from None
 
+    def manifest(self) -> dict[str, Any] | None:
+        """The manifest; None while the model is not complete."""
+        if not (self.folder / MANIFEST).exists():
+            return None
+        manifest = self.document(MANIFEST)
+        absent = [name for name in ("plan", "estimator", "threshold", "metrics", "files") if name not in manifest]
+        if absent:
+            raise ModelCorrupt(f"{self.folder / MANIFEST}: the manifest is damaged (it lacks {', '.join(absent)})")
+        for name, entry in manifest["files"].items():
+            if set(entry) != {"bytes", "sha256"}:
+                raise ModelCorrupt(f"{self.folder / MANIFEST}: the manifest is damaged (in its entry of {name})")
+        return manifest
+
+    def plan_digest(self) -> str:
+        """The SHA-256 of the plan, which all other files of the model carry."""
+        return sha256_of(self.folder / PLAN)
+
     @property
     def format_number(self) -> int:
-        """That of the plan, which all files of the folder have."""
+        """The format of the plan; all files of the folder have the same."""
         return int(self.document(PLAN)["format"])
 
     def document(self, name: str) -> dict[str, Any]:
-        """What is in a JSON file, of a format that this version reads."""
+        """The values of a JSON file. Raises ModelFormatUnsupported if this version does not read its format."""
         path = self.folder / name
         if not path.exists():
             raise ModelMissing(f"{self.folder}: there is no model here (no {name})")

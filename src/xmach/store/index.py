@@ -1,6 +1,7 @@
 """A decoder's tables beside a model: plain files, memory-mapped, so that processes share one copy of their pages.
 
-They follow from the plan's hashes, so they are no part of the model: no checksum, and nothing is lost with them.
+They follow from the plan's hashes, so they do not belong to the model: they have no checksum, and nothing is lost with
+them.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def remove_index(model: Path) -> bool:
 
 
 def open_index(model: Path, hashes: Buckets) -> Index | None:
-    """The index of a model's tables, memory-mapped; None where there are none."""
+    """The index of a model's tables, memory-mapped; None if there are none."""
     place = model / FOLDER
     if not place.is_dir():
         return None

@@ -17,7 +17,7 @@ from xmach.store.model import ModelStore
 def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False) -> Predictor:
     """The predictor in a model folder, memory-mapped; checksums are verified first unless `verify` is False.
 
-    A folder that lacks repetitions is refused, or with `allow_partial` answers with those it has.
+    Raises ModelIncomplete if repetitions are missing. With `allow_partial`, the predictor answers with those present.
     """
     store = ModelStore(Path(folder))
     if not store.folder.is_dir():
@@ -25,7 +25,8 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
         remove_abandoned(Path(os.path.realpath(folder)).parent)
     if not store.folder.is_dir():
         raise ModelMissing(f"{folder}: there is no such folder")
-    n_repetitions = store.bare_plan().hashes.n_repetitions  # a run killed at its start may lack the tables of buckets
+    # the bare plan: if a run was killed at its start, the tables of buckets are missing
+    n_repetitions = store.bare_plan().hashes.n_repetitions
     present, manifest = store.present(), store.manifest()
     missing = sorted(set(range(n_repetitions)) - set(present))
     if not present or (missing and not allow_partial):
@@ -41,7 +42,7 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
     plan = store.plan()
     if verify:
         store.verify(present)
-    apart = verify and manifest is None  # no manifest that could vouch for the files
+    apart = verify and manifest is None  # there is no manifest to check the files against
     if apart:
         store.check_tables()
     models, first_layers = zip(*(store.mapped_model(r, verify=apart) for r in present), strict=True)
@@ -64,7 +65,7 @@ def load(folder: str | Path, *, verify: bool = True, allow_partial: bool = False
 
 
 def _feature_names(columns: dict[str, Any] | None) -> tuple[str, ...] | None:
-    """The columns of numbers by name; None where there were none, or a table without a header numbered them."""
+    """The names of the columns of numbers; None if there are none, or if a table without a header numbers them."""
     if columns is None or not columns["header"]:
         return None
     return tuple(columns["features"]) or None  # none: the rows were text

@@ -20,7 +20,7 @@ def write_names(path: Path, names: AnyArray | Sequence[str]) -> None:
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise NotStorable(f"label names of mixed or unknown types cannot be saved ({error})") from None
     except UnicodeError as error:
-        raise NotStorable(f"a label name has half of a surrogate pair, which is no text ({error})") from None
+        raise NotStorable(f"a label name has half of a surrogate pair, which is not text ({error})") from None
     table = pa.table({"label": column})
     with (
         atomic_file(path, parents=True) as new,

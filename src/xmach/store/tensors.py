@@ -64,7 +64,7 @@ def map_tensors(path: Path, verify: bool) -> MappedTensors:
     except FileNotFoundError:
         raise ModelCorrupt(f"{path}: this file of the model is not there") from None
     except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
-        raise ModelCorrupt(f"{path}: this is no xmach file, or its header is damaged ({error})") from None
+        raise ModelCorrupt(f"{path}: this is not an xmach file, or its header is damaged ({error})") from None
     # over a map of its own: the pages that the check touches do not stay in memory, R models of them
     if verify and _digest(_arrays(header, _regions(path, header, 8 + length, size))) != expected:
         raise ModelCorrupt(f"{path}: the content does not match its checksum; copy it again or train it anew")

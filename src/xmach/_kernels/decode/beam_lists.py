@@ -18,7 +18,7 @@ _MOST_SUMS = 21  # there are at most 2^21 sums; if labels are more, each that is
 MOST_REPETITIONS = 5000  # or the sums could overflow
 _FULL = 60_000.0  # about the highest sum; each repetition may add 1 to it by rounding
 ABOVE = 2**31 - 1  # every bucket and every label
-_SOON, _SOON_LINES = 4, 4  # so many lines of a list are prefetched, so many lists ahead
+_SOON, _SOON_LINES = 4, 4  # how many lists ahead a list is prefetched, and how many cache lines of it
 
 
 class BeamScratch(NamedTuple):

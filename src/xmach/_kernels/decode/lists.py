@@ -15,7 +15,7 @@ from xmach.types import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 
 LISTS, TOUCHED, SCORED, SCANNED = 0, 1, 2, 3  # columns of the statistics
 MOST = 65_535  # the largest sum
-_MOST_SUMS = 22  # at most 2^22 sums: beyond so many labels they share them, which only costs time
+_MOST_SUMS = 22  # at most 2^22 sums: more labels share them, which only costs time
 _RECENT = 1 << 12
 _SOON = 4  # lists are prefetched this many lists ahead
 

@@ -83,7 +83,7 @@ def _find_bar(
     while True:
         level = min(below - 1, level_of(bits, maxima, wanted))
         count = collect(bits, maxima, level, below, repetitions, buckets)
-        if count * a_list > budget:  # so many cells are equal
+        if count * a_list > budget:  # too many cells are equal
             return -1
         i = int64(0)
         while i < count:

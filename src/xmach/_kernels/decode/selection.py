@@ -9,7 +9,7 @@ import numpy as np
 from xmach._kernels._compile import int64, kernel
 from xmach.types import Int32Array
 
-_SAMPLE = 16  # one of so many values is looked at first
+_SAMPLE = 16  # every 16th value is looked at first
 
 
 @kernel

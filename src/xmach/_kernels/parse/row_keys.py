@@ -21,7 +21,7 @@ _HALF = np.uint64(32)
 
 @kernel
 def row_keys(indptr: IntArray, indices: Int32Array, values: FloatArray, out: AnyArray) -> None:
-    """out (n, 2) uint64: of equal rows equal, of others not, but for one chance in 2^128; a stored zero is no feature.
+    """out (n, 2) uint64: equal for equal rows, and for others with a chance of 2^-128. Stored zeros do not count.
 
     Columns ascend within a row. Two chains, h = mix(h ^ column and value), each with a mixer of its own.
     """

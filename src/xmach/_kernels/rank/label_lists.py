@@ -11,13 +11,13 @@ import numpy as np
 from xmach._kernels._compile import inlined, int64, kernel
 from xmach._kernels.llvm import prefetch
 from xmach._kernels.rank.descent import CsrRows
-from xmach._kernels.train.weight_lists import WeightLists
+from xmach._kernels.train.weight_lists import WeightLists, write_gap
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
 BLOCK = 32  # entries that are read together; a block begins at a multiple of it, or where its list begins
 _SHIFT = 5  # 2^5 = BLOCK
 _LONG = 256  # entries; of longer lists, blocks without a feature of the row are left out
-_AHEAD = 4  # the lists of candidates so many places ahead are asked for, and where the lists twice as far ahead begin
+_AHEAD = 4  # the lists of the candidates 4 places ahead are prefetched, and where the lists 8 places ahead begin
 _LINE = 64  # bytes of a cache line
 _ASKED = 512  # entries of a list that are asked for, at most; the processor goes on by itself
 _S5, _LOW5, _ONE = np.uint32(5), np.uint32(31), np.uint32(1)
@@ -157,13 +157,7 @@ def fill_label_entries(
         for e in range(starts[label], starts[label + 1]):
             if codes[e] == 0 or abs(values[e]) < threshold:
                 continue
-            gap = features[e] - last
-            while gap > largest_gap:
-                out_gaps[place] = largest_gap
-                out_codes[place] = 0
-                gap -= largest_gap
-                place += 1
-            out_gaps[place] = gap
+            place = write_gap(features[e] - last, largest_gap, place, out_gaps, out_codes)
             out_codes[place] = codes[e]
             place += 1
             last = int64(features[e])

@@ -9,6 +9,7 @@ import numpy as np
 
 from xmach._kernels._compile import float64, int64, kernel
 from xmach._kernels.llvm import LINE, prefetch
+from xmach._kernels.train.weight_lists import write_gap
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
 LARGEST_CODE = 127
@@ -144,13 +145,8 @@ def fill_entries(
             if codes[e] == 0:
                 continue
             feature = features[e]
-            gap, place = first + b - last[feature], places[feature]
-            while gap > largest_gap:
-                out_gaps[place] = largest_gap
-                out_codes[place] = 0
-                gap -= largest_gap
-                place += 1
-            out_gaps[place] = gap
+            gap = first + b - last[feature]
+            place = write_gap(gap, largest_gap, places[feature], out_gaps, out_codes)
             out_codes[place] = codes[e]
             places[feature] = place + 1
             last[feature] = first + b

@@ -12,7 +12,7 @@ from xmach._kernels.llvm import LINE, power_lines, top_lines
 from xmach._kernels.train.dense import TargetBatch
 from xmach.types import FloatArray, Int32Array, IntArray
 
-LANES = 64  # sampling runs in so many lanes: without fastmath LLVM may not reorder one sum into a vector
+LANES = 64  # in which sampling runs: without fastmath LLVM may not reorder one sum into a vector
 _TINY = np.float32(1e-30)
 _ONE = np.float32(1.0)
 

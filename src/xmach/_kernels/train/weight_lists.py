@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmach._kernels._compile import int64, kernel
+from xmach._kernels._compile import inlined, int64, kernel
 from xmach.types import AnyArray, FloatArray, Int32Array, IntArray
 
 _ENTRIES = 64  # multiplied at a time, in vectors; adding is one by one. One loop for both took 1.3 times as long
@@ -33,6 +33,18 @@ class WeightLists(NamedTuple):
     codes: AnyArray  # (m,)
     scales: FloatArray  # (B,)
     biases: FloatArray  # (B,)
+
+
+@inlined
+def write_gap(gap: int, largest_gap: int, place: int, out_gaps: AnyArray, out_codes: AnyArray) -> int:
+    """Write an entry's gap, after the fillers that a gap above the largest needs; return the place of the entry."""
+    while gap > largest_gap:
+        out_gaps[place] = largest_gap
+        out_codes[place] = 0
+        gap -= largest_gap
+        place += 1
+    out_gaps[place] = gap
+    return place
 
 
 @kernel

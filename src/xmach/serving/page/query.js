@@ -8,7 +8,7 @@ function parseRow(typed) {
   const cells = new Map();
   for (const part of typed.split(/\s+/)) {
     const match = PAIR.exec(part);
-    if (!match) throw new QueryError(`“${part}” is no index:value pair. Write pairs such as 3:1 17:2.5, with spaces between them.`);
+    if (!match) throw new QueryError(`“${part}” is not an index:value pair. Write pairs such as 3:1 17:2.5, with spaces between them.`);
     const index = Number(match[1]);
     if (cells.has(index)) throw new QueryError(`Index ${index} is there twice. Give each index one value.`);
     cells.set(index, Number(match[2]));

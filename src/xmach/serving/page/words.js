@@ -6,7 +6,7 @@ import { effectLegend, effectText } from "./scores.js";
 const NUMBERED = 8; // words that carry a number; in a long text the rest is marked only
 const UNDECIDED = "No single word decides: leaving any one of them out hardly changes the score.";
 const STEPS = 3;
-const LEAST = { log: 0.1, other: 0.005 }; // largest effects below this are no reason: no word is marked
+const LEAST = { log: 0.1, other: 0.005 }; // if the largest effect is below this, no word is marked
 
 /** 1 to 3 by share of the largest effect; 0 for what hardly counts. */
 const strengthOf = (effect, largest) => (largest > 0 ? Math.ceil((Math.abs(effect) / largest - 0.05) * STEPS) : 0);

@@ -18,7 +18,7 @@ LONGEST = 512  # bytes of a text at most: eight parts and an extra, of 40 bytes 
 TYPE, BRAND, SERIES, MODEL, VALUES = range(5)  # columns of what a query mentions; VALUES and on: one an attribute
 _MOST_WORDS = 64
 _A, _Z, _SPACE, _ZERO = ord("a"), ord("z"), ord(" "), ord("0")
-_BRAND_PART, _MODEL_PART = -1, -2  # parts that are no form of the vocabulary
+_BRAND_PART, _MODEL_PART = -1, -2  # parts that are not a form of the vocabulary
 
 Position: TypeAlias = Any  # np.int64, as kernels have them
 

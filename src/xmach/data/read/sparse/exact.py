@@ -57,7 +57,7 @@ def parse_exact(chunk: Chunk, rules: Rules, blanks: BlankLines) -> Batch:
     for line, raw in enumerate(chunk.data.split(b"\n")[:-1], chunk.first_line):
         content = line_content(raw) if rules.form == PLAIN else raw.removesuffix(b"\r")
         if rules.form != BARE and not content.strip(b" \t"):
-            if b"#" not in raw:  # a line of nothing but a comment is no row, and not blank either
+            if b"#" not in raw:  # a line with only a comment is not a row, and not blank either
                 blanks.add(line)
             continue
         faults += blanks.end()
