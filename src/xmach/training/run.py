@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from logging import getLogger
 from math import isnan
 from types import FrameType
@@ -16,6 +17,7 @@ from xmach.errors import Interrupted, ModelIncomplete, WorkerDied
 from xmach.executors import Board, Executor
 from xmach.learners import Outcome, PartLearner
 from xmach.models.linear import BucketWeights
+from xmach.store import ModelStore
 from xmach.training.job import Job, is_built_in
 from xmach.training.memory import check_training_memory
 from xmach.training.repetition import RepetitionSpec, join_parts, train_repetition
@@ -36,6 +38,15 @@ class StageProgress(NamedTuple):
 
 
 ProgressHandler: TypeAlias = Callable[[StageProgress], None]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Where a run keeps its work, what runs it, and who is told."""
+
+    store: ModelStore | None  # None: everything stays in memory
+    executor: Executor
+    on_progress: ProgressHandler | None
 
 
 def train(
