@@ -20,7 +20,9 @@ from xmach.cli.arguments import (
     MemoryOption,
     MergeOption,
     OnErrorOption,
+    ShareOption,
     repetitions,
+    share,
 )
 from xmach.cli.model_options import config_of, with_model_options
 from xmach.cli.progress import say, training_output
@@ -63,6 +65,7 @@ def train(
     label_text_columns: label_texts.LabelTextColumnsOption = None,
     validation: table.ValidationOption = None,
     only: Annotated[str | None, typer.Option(help="Train these repetitions only, such as 0-7.")] = None,
+    only_ranker: ShareOption = None,
     executor: Annotated[Literal["auto", "local", "pool"], typer.Option(help="In this process, or in a pool.")] = "auto",
     workers: Annotated[int, typer.Option(min=0, help="Repetitions trained at a time; 0: one per core.")] = 0,
     memory: MemoryOption = None,
@@ -75,13 +78,14 @@ def train(
     """Train a model. Run the same command again to resume a run that was stopped; a finished model stays as it is.
 
     With --only, machines that never meet train a part each; copy the files into one folder, run without --only there.
+    With --only-ranker, they divide the ranker, once all repetitions are there; run without it to join the shares.
     """
     from xmach.cli.reading import ReadRequest, training_schema
     from xmach.training import fit
 
     begun = time.monotonic()
     given["scaling"] = texts.scaling_of(values, given["scaling"])
-    config, wanted = config_of(given, preset), repetitions(only)
+    config, wanted, ranker_share = config_of(given, preset), repetitions(only), share(only_ranker)
     budget = _budget(memory, config, text)
     texts.check_text_options(text, vocabulary, values)
     label_texts.check_options(text, label_text, label_text_columns)
@@ -96,6 +100,7 @@ def train(
         fitted = fit(
             rows.data, config, model, wanted, executor=executor, validation=rows.held_out, on_progress=on_progress,
             text=schema.text, workers=workers or None, memory=budget, label_text=rows.label_text,
+            only_ranker=ranker_share,
         )  # fmt: skip
     _report(model, fitted, round(time.monotonic() - begun, 1), as_json)
 
@@ -180,4 +185,5 @@ def _state(facts: dict[str, Any]) -> str:
     if facts["complete"]:
         by = f"estimator {facts['estimator']}" if facts["ranker"] is None else "with a ranker"
         return f"complete, {facts['repetitions']} repetitions, {by}"
-    return f"{facts['present']} of {facts['repetitions']} repetitions are there"
+    unfinished = ", the ranker is not finished" if facts["present"] == facts["repetitions"] else ""
+    return f"{facts['present']} of {facts['repetitions']} repetitions are there{unfinished}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from logging import getLogger
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,10 +33,12 @@ from xmach.training.preparing import prepared_rows
 from xmach.training.ranker_budget import check_ranker_bytes
 from xmach.training.ranking import train_ranking
 from xmach.training.run import ProgressHandler, Resources, StageProgress, train, watched
+from xmach.training.shares import Share, check_divisible, share_of, train_share
 from xmach.training.trial import in_trial
 from xmach.types import OnProgress, TextRows
 
 _log = getLogger(__name__)
+T = TypeVar("T")
 
 
 def fit(
@@ -53,6 +55,7 @@ def fit(
     workers: int | None = None,
     memory: int | None = None,
     label_text: LabelTexts | None = None,
+    only_ranker: tuple[int, int] | None = None,
 ) -> Fitted:
     """Train a model: scale the rows, plan, train the repetitions, settle the estimator, finish.
 
@@ -62,7 +65,7 @@ def fit(
     config : what to train
     folder : where the model goes; the same call resumes what was stopped or killed. None trains in memory.
     only : the repetitions to train, all by default. Parts that other machines trained are joined by copying their
-        files into one folder and calling `fit` there once more.
+        files into one folder and calling `fit` there once more
     executor : "auto", "local", "pool", or an executor
     validation : rows to stop early on, and to choose the estimator and the multilabel threshold on
     on_progress : called now and then with a `StageProgress`; training stops if it raises, and can be resumed
@@ -71,10 +74,13 @@ def fit(
     workers : repetitions trained at a time; None: one per core
     memory : a budget in bytes, which may reduce the workers
     label_text : texts of labels as rows of the vectorizer that made `data`; `data` must have all of these labels
+    only_ranker : (i, n) trains share i of n of the ranker, counted from 1, once the folder has all repetitions; a call
+        without it joins the shares
     """
     _check_arguments(data, config, validation, executor, label_text)
     memory = None if memory is None else whole("memory", memory, 1)
     store = None if folder is None else ModelStore(Path(folder))
+    share = share_of(only_ranker, only, store)
     begun = None if store is None else store.begun_plan()
     data, validation = with_held_out_rows(data, validation, config, label_text is not None, begun)
     scaler, asked = fit_scaler(data.features, config.scaling), config.ranker
@@ -89,12 +95,12 @@ def fit(
         begun=begun, on_progress=_counting_labels(on_progress, data.n_labels), label_text=label_text,
     )  # fmt: skip
     resources = Resources(store, _executor(job, executor, workers, memory, store), on_progress)
-    check_ranker_bytes(job.plan)
+    _check_ranker(job, share)
     missing = wanted if store is None else _begin(store, job, wanted, text)
     outcomes = _trained(job, missing, resources) if missing else {}
     if store is None:
         return _in_memory(job, config, outcomes, text, resources)
-    return _finish(store, job, config, len(missing), resources)
+    return _finish(store, job, config, len(missing), resources, share)
 
 
 def _check_arguments(data: Any, config: Any, validation: Any, executor: Any, label_text: Any) -> None:
@@ -121,6 +127,13 @@ def _wanted(only: Sequence[int] | None, n_repetitions: int) -> list[int]:
     if not wanted:
         raise ParameterError("only is empty: name the repetitions to train, or leave it out to train all")
     return wanted
+
+
+def _check_ranker(job: Job, share: Share | None) -> None:
+    """Reject a budget that the ranker cannot keep, and a share of one that cannot be divided."""
+    check_ranker_bytes(job.plan)
+    if share is not None:
+        check_divisible(job)
 
 
 def _counting_labels(on_progress: ProgressHandler | None, n_labels: int) -> OnProgress | None:
@@ -222,23 +235,45 @@ def _predictor(job: Job, outcomes: dict[int, Outcome], text: TextRows | None) ->
     )
 
 
-def _finish(store: ModelStore, job: Job, config: MachConfig, trained: int, resources: Resources) -> Fitted:
-    """Train the second stage, settle the estimator and write the manifest once every repetition is there."""
-    present = store.present()
-    history = {r: store.history(r) for r in present}
-    if len(present) < config.n_repetitions:
-        return Fitted(job.plan, None, history, {}, trained)
+def _train_share(store: ModelStore, job: Job, config: MachConfig, share: Share, resources: Resources) -> None:
+    """Train a share of the ranker, unless the model is finished."""
+    if store.manifest() is not None:
+        _log.info("the model is finished: there is nothing to do for only_ranker")
+        return
+    _unless_finished(store, lambda: train_share(job, config, share, store, resources, fit))
+
+
+def _unless_finished(store: ModelStore, work: Callable[[], T]) -> T | None:
+    """Do the work; None if it failed because another process has finished the model, and removed what it needs."""
+    try:
+        return work()
+    except Interrupted:
+        raise Interrupted(_how_to_resume(store, [])) from None
+    except (XmachError, OSError):
+        if store.manifest() is None:
+            raise
+        _log.info("another process has finished the model meanwhile")
+        return None
+
+
+def _finish(
+    store: ModelStore, job: Job, config: MachConfig, trained: int, resources: Resources, share: Share | None
+) -> Fitted:
+    """Once every repetition is there, train the second stage, settle the estimator and write the manifest.
+
+    With a `share`, only that much of the second stage is trained.
+    """
+    history = {r: store.history(r) for r in store.present()}
+    if share is not None and len(history) == config.n_repetitions:
+        _train_share(store, job, config, share, resources)
     manifest, ranking = store.manifest(), None
+    if len(history) < config.n_repetitions or (manifest is None and share is not None):
+        return Fitted(job.plan, None, history, {}, trained)
     if manifest is None:
-        try:
-            ranking = train_ranking(job, load(store.folder, allow_partial=True), config, resources, fit)
-        except Interrupted:
-            raise Interrupted(_how_to_resume(store, [])) from None
-        except (XmachError, OSError):
-            manifest = store.manifest()
-            if manifest is None:
-                raise
-            _log.info("another process has finished the model meanwhile")
+        ranking = _unless_finished(
+            store, lambda: train_ranking(job, load(store.folder, allow_partial=True), config, resources, fit)
+        )
+        manifest = store.manifest()
     if manifest is None or config.estimator not in (AUTO, manifest["estimator"]):
         predictor = load(store.folder, allow_partial=True)
         predictor = replace(predictor, ranking=ranking) if manifest is None else predictor

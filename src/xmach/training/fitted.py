@@ -15,7 +15,7 @@ class Fitted:
     """What a training run gave."""
 
     plan: Plan
-    predictor: Predictor | None  # of a folder, None while repetitions are missing
+    predictor: Predictor | None  # of a folder, None while repetitions are missing or the ranker is unfinished
     history: History  # losses of each epoch, by repetition
     metrics: dict[str, float]  # on validation rows: P@1 of each estimator
     trained: int  # repetitions that this run trained
@@ -26,5 +26,5 @@ class Fitted:
 
     @property
     def complete(self) -> bool:
-        """Whether every repetition is there."""
-        return len(self.history) == self.plan.hashes.n_repetitions
+        """Whether every repetition is there, and the ranker if the model has one."""
+        return self.predictor is not None and len(self.history) == self.plan.hashes.n_repetitions

@@ -6,10 +6,11 @@ so a run that is killed resumes after it. Bytes do not depend on how the work wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -48,6 +49,8 @@ from xmach.training.shards import (
 )
 from xmach.types import AnyArray, FloatArray, SparseRows
 
+Selection: TypeAlias = Callable[[Sequence[Shard]], Sequence[Shard]]
+SHORTLISTS, CLASSIFIERS = "shortlists", "classifiers of labels"  # stages of progress
 NEGATIVE_SIZES = ShortlistSizes(mach=NEGATIVES_BY_SKETCH, profile=NEGATIVES_BY_PROFILE)
 MOST_NEGATIVE_ROWS = 50_000  # or as many as there are labels: of more rows every second, third, ... gives negatives
 _ROWS = 8192  # rows of a shard
@@ -87,7 +90,7 @@ class RankerParts:
     def negatives(self, profiles: Profiles) -> SharedArrays:
         """The rows that wrongly have each label on their shortlist."""
         step, weights = self._step, _weights(self.job.data)
-        parts = self._run("shortlists", self._shortlist_shards(profiles), "rows", self._searcher)
+        parts = self._run(SHORTLISTS, self._shortlist_shards(profiles), "rows", self._searcher)
         lengths = np.concatenate([np.diff(part["indptr"]) for part in parts])
         ids = np.concatenate([part["ids"] for part in parts])
         del parts  # these lists are the longest of all: only one copy of them stays
@@ -100,12 +103,28 @@ class RankerParts:
     def classifiers(self, negatives: SharedArrays, cost: float, most_bytes: int | None) -> LabelWeights:
         """The classifiers of all labels."""
         shards = self._classifier_shards(negatives, cost)
-        arrays = self._run("classifiers of labels", shards, "labels")
+        arrays = self._run(CLASSIFIERS, shards, "labels")
         parts = [BucketWeights.from_arrays(s.labels.start, a) for s, a in zip(shards, arrays, strict=True)]
         with explained_budget(self.job.plan):
             return LabelWeights.join(parts, self.job.plan.n_features, self.job.data.n_labels, most_bytes=most_bytes)
 
+    def make_shortlists(self, profiles: Profiles, chosen: Selection) -> int:
+        """Make the chosen shards of the shortlists and leave them in the store; return how many others it lacks."""
+        shards = self._shortlist_shards(profiles)
+        self._finished(SHORTLISTS, chosen(shards), "rows", self._searcher)
+        return self._absent(shards)
+
+    def make_classifiers(self, negatives: SharedArrays, cost: float, chosen: Selection) -> int:
+        """Make the chosen shards of the classifiers and leave them in the store; return how many others it lacks."""
+        shards = self._classifier_shards(negatives, cost)
+        self._finished(CLASSIFIERS, chosen(shards), "labels")
+        return self._absent(shards)
+
     # --- shards
+
+    def _absent(self, shards: Sequence[Shard]) -> int:
+        store = self.resources.store
+        return 0 if store is None else sum(not store.has_piece(shard.name) for shard in shards)
 
     @property
     def _step(self) -> int:

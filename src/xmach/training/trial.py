@@ -14,6 +14,7 @@ from xmach.data import Dataset
 from xmach.errors import ModelError
 from xmach.files import remove_at_once
 from xmach.store import ModelStore
+from xmach.store.folder import MANIFEST
 from xmach.training.choice import RankerChoice
 from xmach.training.doubts import warn
 from xmach.training.fitted import Fitted
@@ -30,6 +31,11 @@ def in_trial() -> bool:
     return _in_trial.get()
 
 
+def trial_is_finished(store: ModelStore) -> bool:
+    """Whether the trial model in a model's folder is there as a whole."""
+    return (store.trial_folder() / MANIFEST).exists()
+
+
 def choose_by_trial(
     job: Job, config: MachConfig, resources: Resources, fit: Callable[..., Fitted]
 ) -> RankerChoice | None:
@@ -37,10 +43,11 @@ def choose_by_trial(
     split = split_rows(job.data, job.plan.seed, job.label_text is not None)
     if split is None:
         return None
-    _log.info(
-        f"trial: a model of {len(split.kept):,} rows is trained, which chooses the ranker's settings on the other "
-        f"{len(split.held_out):,} rows and is then thrown away"
-    )
+    if resources.store is None or not trial_is_finished(resources.store):
+        _log.info(
+            f"trial: a model of {len(split.kept):,} rows is trained, which chooses the ranker's settings on the other "
+            f"{len(split.held_out):,} rows and is then thrown away"
+        )
 
     def report(progress: StageProgress) -> None:
         if resources.on_progress is not None:
