@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,9 +145,12 @@ def test_stopped_in_any_stage_and_resumed(tmp_path: Path, undisturbed: Path, sta
     assert contents(tmp_path / "model") == contents(undisturbed)
 
 
-def test_a_signal_stops_between_shards_and_says_how_to_resume(tmp_path: Path, undisturbed: Path) -> None:
+def test_a_signal_stops_between_shards_and_says_how_to_resume(
+    tmp_path: Path, undisturbed: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with pytest.raises(Interrupted, match=r"stopped before the ranker was finished; .* run it again to resume"):
         fit(DATA, CONFIG, tmp_path / "model", **LOCAL, on_progress=when("shortlists", terminate))
+    assert caplog.messages[-1] == "stopping: finished shards of the ranker are kept (press again to stop at once)"
     fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
     assert contents(tmp_path / "model") == contents(undisturbed)
 
@@ -183,6 +187,38 @@ def test_validation_rows_choose(tmp_path: Path) -> None:
     assert fitted.predictor is not None
     assert fitted.predictor.ranking is not None
     assert fitted.predictor.threshold is not None
+
+
+@pytest.fixture
+def nothing_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fusion_module, "_LEAST_GAIN", 10.0)
+
+
+@pytest.mark.usefixtures("nothing_helps")
+@pytest.mark.parametrize("options", [{}, {"validation": DATA.slice(0, 100)}], ids=["trial", "validation"])
+@pytest.mark.parametrize("kind", ["linear", "profile"])
+def test_a_ranker_that_does_not_help_is_left_out(
+    tmp_path: Path,
+    options: dict[str, Any],
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", logger="xmach")
+    monkeypatch.setattr(fusion_module, "_LEAST_GAIN", 10.0)
+    config, folder = replace(CONFIG, ranker=kind), tmp_path / "model"
+    memory, stored = fit(DATA, config, **LOCAL, **options).predictor, fit(DATA, config, folder, **LOCAL, **options)
+    assert caplog.messages[-1] == (
+        "ranker: no part helped the sketch's own score on held-out rows, so the model has none"
+    )
+    assert memory is not None
+    assert memory.ranking is load(folder).ranking is None
+    assert stored.complete
+    assert not {"profiles.safetensors", "ranker.safetensors"} & set(contents(folder))
+    assert memory.top_k(ASKED.features, 5).ids.tolist() == load(folder).top_k(ASKED.features, 5).ids.tolist()
+    before = contents(folder)
+    fit(DATA, config, folder, **LOCAL, **options)
+    assert contents(folder) == before
 
 
 def test_profiles_alone(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from xmach.data import Dataset
 from xmach.metrics import propensities
 from xmach.predictor import Predictor
 from xmach.ranking import Fusion, Ranking, Shortlist
-from xmach.ranking.fusion import DEPTH, Trial
+from xmach.ranking.fusion import DEPTH, PARTS, Trial
 from xmach.types import FloatArray
 
 
@@ -22,9 +22,16 @@ class RankerChoice:
     fusion: Fusion
     cost: float  # of the classifiers; 0 if there are none
 
-    def applied(self, ranking: Ranking) -> Ranking:
-        """The ranking with these weights, without the parts that do not count."""
+    @property
+    def helps(self) -> bool:
+        """Whether any other part counts than the sketch's own score."""
+        return any(self.fusion.uses(part) for part in PARTS if part != "mach")
+
+    def applied(self, ranking: Ranking) -> Ranking | None:
+        """The ranking with these weights, without the parts that do not count; None if nothing helps the sketch."""
         fusion = self.fusion
+        if not self.helps:
+            return None
         return replace(
             ranking,
             fusion=fusion,

@@ -199,7 +199,8 @@ def ranker_parts(job: Job, predictor: Predictor, resources: Resources) -> Iterat
     if job.data.labels.nnz <= POOLED_OCCURRENCES:
         resources = replace(resources, executor=LocalExecutor())
     board = Board.for_repetitions([0])
-    stopping = stopping_on_signals(board if resources.store is not None else None)
+    told = board if resources.store is not None else None
+    stopping = stopping_on_signals(told, "finished shards of the ranker are kept")
     with _scratch(resources.executor) as scratch, stopping:
         try:
             material = _material(job, predictor, resources, board, scratch)

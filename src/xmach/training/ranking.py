@@ -25,7 +25,10 @@ COSTS = (0.3, 1.0, 3.0)  # of the classifiers; held-out rows choose
 def train_ranking(
     job: Job, predictor: Predictor, config: MachConfig, resources: Resources, fit: Callable[..., Fitted]
 ) -> Ranking | None:
-    """Train the second stage, if the plan has one; `predictor` knows the sketch, and `fit` trains a trial model."""
+    """Train the second stage; None if the plan has none, or if nothing helps the sketch on held-out rows.
+
+    `predictor` knows the sketch, and `fit` trains a trial model.
+    """
     if job.plan.ranker == NONE:
         return None
     choice = None
@@ -34,15 +37,17 @@ def train_ranking(
         if choice is None:
             _log.info("too few rows to weigh a ranker against the sketch: the model has none")
             return None
-    with ranker_parts(job, predictor, resources) as parts:
-        ranking = _trained(parts, choice)
+    ranking = None
+    if choice is None or choice.helps:
+        with ranker_parts(job, predictor, resources) as parts:
+            ranking = _trained(parts, choice)
     if not in_trial():
         _log.info(f"ranker: {_in_words(ranking)}")
     return ranking
 
 
-def _trained(parts: RankerParts, choice: RankerChoice | None) -> Ranking:
-    """The second stage. Without a `choice`, the validation rows make it."""
+def _trained(parts: RankerParts, choice: RankerChoice | None) -> Ranking | None:
+    """The second stage, if it helps. Without a `choice`, the validation rows make it."""
     plan, most_bytes = parts.job.plan, part_bytes(parts.job.plan)
     ranking = Ranking(Fusion({"mach": 1.0}), log_frequencies(parts.job.data.label_counts()), texts=parts.texts())
     ranked = plan.ranker != PROFILE and (choice is None or choice.fusion.uses("ranker"))
@@ -79,11 +84,11 @@ def _chosen_without_ranker(parts: RankerParts, ranking: Ranking) -> RankerChoice
     return RankerChoice(best_fusion(ranking, parts.predictor, parts.job.data, parts.job.validation)[0], 0.0)
 
 
-def _in_words(ranking: Ranking) -> str:
+def _in_words(ranking: Ranking | None) -> str:
     """What a ranker weighs."""
+    if ranking is None:
+        return "no part helped the sketch's own score on held-out rows, so the model has none"
     weights = ranking.fusion.weights
-    if set(weights) == {"mach"}:
-        return "no other part than the sketch's own score helped on held-out rows"
     cost = f"; cost {ranking.cost:g}" if "ranker" in weights else ""
     parts = ", ".join(f"{name} {weight:.3g}" for name, weight in weights.items())
     return f"parts by weight: {parts}{cost}; {ranking.n_weights:,} values stored"

@@ -13,6 +13,7 @@ from xmach.config import SOFTMAX, MachConfig
 from xmach.data import Dataset
 from xmach.errors import ModelError
 from xmach.files import remove_at_once
+from xmach.ranking import Fusion
 from xmach.store import ModelStore
 from xmach.store.folder import MANIFEST
 from xmach.training.choice import RankerChoice
@@ -67,8 +68,8 @@ def choose_by_trial(
     finally:
         _in_trial.reset(trial)
     assert fitted.predictor is not None
-    assert fitted.predictor.ranking is not None
-    return RankerChoice(fitted.predictor.ranking.fusion, fitted.predictor.ranking.cost)
+    ranking = fitted.predictor.ranking
+    return RankerChoice(Fusion({"mach": 1.0}), 0.0) if ranking is None else RankerChoice(ranking.fusion, ranking.cost)
 
 
 def _trial_config(job: Job, config: MachConfig) -> MachConfig:
