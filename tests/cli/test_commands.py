@@ -116,7 +116,7 @@ def test_buckets_of_labels_that_are_alike(xmach: Run, small_file: Path, tmp_path
     assert json.loads(xmach("inspect", tmp_path / "a", "--json").stdout)["bucketing"] == "mixed"
     assert json.loads(xmach("predict", tmp_path / "a", small_file, "--k", 1).stdout.splitlines()[0])["labels"]
     refused = xmach("train", small_file, "--model", tmp_path / "a", *SMALL, "--bucketing", "random", code=3).stderr
-    assert "bucketing: random here, mixed there" in refused
+    assert "--bucketing: random here, mixed there" in refused
 
 
 def test_validation_chooses_the_estimator(xmach: Run, small_file: Path, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_bad_usage_is_one_line_and_exit_2(
 def test_model_troubles_exit_3(xmach: Run, small_file: Path, model: Path, tmp_path: Path) -> None:
     assert "no such folder" in xmach("evaluate", tmp_path / "nothing", small_file, code=3).stderr
     other = xmach("train", small_file, "--model", model, *SMALL, "--seed", 7, code=3).stderr
-    assert "seed: 7 here, 0 there" in other
+    assert "--seed: 7 here, 0 there" in other
     content = bytearray((model / "repetition-001.safetensors").read_bytes())
     content[-1] ^= 1
     (model / "repetition-001.safetensors").write_bytes(content)

@@ -54,10 +54,10 @@ def test_other_texts_are_another_plan(xmach: Run, tmp_path: Path, log: Path) -> 
     xmach(*options, "--label-text", first, *no_header)
     other = titles(tmp_path, "s,running boot\n", "", "two.csv")
     assert (
-        "holds a model of another plan (label_text: "
+        "holds a model of another plan (--label-text: "
         in xmach(*options, "--label-text", other, *no_header, code=3).stderr
     )
-    assert "(label_text: no texts here, " in xmach(*options, code=3).stderr
+    assert "(--label-text: no texts here, " in xmach(*options, code=3).stderr
     copy = titles(tmp_path, "label,text\ns,running shoe\n", "", "three.csv")
     xmach(*options, "--label-text", copy)  # the same texts in another file
     xmach("train", log, "--model", tmp_path / "plain", *OPTIONS, *SMALL)

@@ -114,10 +114,10 @@ def test_the_same_command_again_does_nothing(xmach: Run, rows: Path, model: Path
 
 def test_another_cost_is_named(xmach: Run, rows: Path, model: Path) -> None:
     refused = xmach("train", rows, "--model", model, *OPTIONS, "--cost", 7, code=3).stderr
-    assert "holds a model of another plan (cost: 7.0 here, " in refused
+    assert "holds a model of another plan (--cost: 7.0 here, " in refused
     assert "passes" not in refused
     refused = xmach("train", rows, "--model", model, "--learner", "network", "--buckets", 8, code=3).stderr
-    assert "learner: network here, linear there" in refused
+    assert "--learner: network here, linear there" in refused
 
 
 def test_parts_trained_apart_are_joined_by_copying(xmach: Run, rows: Path, trained: Path, tmp_path: Path) -> None:

@@ -54,10 +54,33 @@ def test_a_budget_is_a_size(xmach: Run, rows: Path, tmp_path: Path) -> None:
     assert re.fullmatch(r"--ranker-bytes 1 is too little for 60 labels and 80 features: .*\n", failed.stderr)
 
 
+def test_an_array_job_divides_the_ranker(xmach: Run, trained: Path, rows: Path, tmp_path: Path) -> None:
+    command = ("train", rows, "--model", tmp_path / "model", *OPTIONS)
+    for _ in range(2):
+        for share, only in (("1/2", "0-1"), ("2/2", "2")):
+            said = xmach(*command, "--only", only, "--only-ranker", share).stderr
+    assert "ranker 2/2: all shortlists and classifiers are made; run once without --only-ranker, which joins" in said
+    assert "3 of 3 repetitions are there, the ranker is not finished" in said
+    xmach(*command)
+    for path in (*trained.glob("*.safetensors"), trained / "manifest.json"):
+        assert (tmp_path / "model" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+@pytest.mark.parametrize("share", ["0/3", "4/3", "a/b", "1", "1/", "-1/3", "1/2/3"])
+def test_a_bad_share_is_rejected(xmach: Run, rows: Path, tmp_path: Path, share: str) -> None:
+    failed = xmach("train", rows, "--model", tmp_path / "model", *OPTIONS, f"--only-ranker={share}", code=2)
+    assert failed.stderr.startswith("--only-ranker takes a share such as 1/4, and for four shares up to 4/4; got ")
+
+
+def test_a_share_without_repetitions(xmach: Run, rows: Path, tmp_path: Path) -> None:
+    failed = xmach("train", rows, "--model", tmp_path / "model", *OPTIONS, "--only-ranker", "1/3", code=3)
+    assert "--only-ranker needs all repetitions, but there is none" in failed.stderr
+
+
 def test_a_finished_model_is_not_trained_with_another_ranker(xmach: Run, trained: Path, rows: Path) -> None:
     for option, value, seen in (
-        ("--ranker", "none", "ranker: none"),
-        ("--ranker-bytes", "1MB", "ranker_bytes: 1000000"),
+        ("--ranker", "none", "--ranker: none"),
+        ("--ranker-bytes", "1MB", "--ranker-bytes: 1000000"),
     ):
         failed = xmach("train", rows, "--model", trained, *OPTIONS, option, value, code=3)
         assert f"holds a model of another plan ({seen} here, " in failed.stderr
@@ -66,7 +89,7 @@ def test_a_finished_model_is_not_trained_with_another_ranker(xmach: Run, trained
 def test_train_says_what_the_ranker_weighs(xmach: Run, rows: Path, tmp_path: Path) -> None:
     said = xmach("train", rows, "--model", tmp_path / "model", *OPTIONS).stderr
     assert "trial: a model of 540 rows is trained, which chooses the ranker's settings on the other 60 rows" in said
-    assert re.search(r"^ranker: (parts by weight: mach|no other part than the sketch)", said, re.MULTILINE)
+    assert re.search(r"^ranker: (parts by weight: mach|no part helped the sketch)", said, re.MULTILINE)
     assert "<" not in said
     assert ": complete, 3 repetitions, with a ranker, " in said
 

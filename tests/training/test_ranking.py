@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +27,9 @@ from xmach.errors import Interrupted, ModelCorrupt, ParameterError
 from xmach.ranking import weighing
 from xmach.store import ModelStore, load
 from xmach.training import MachConfig, StageProgress, fit
-from xmach.training import ranking as ranking_module
-from xmach.training import trial as trial_module
+from xmach.training import held_out as held_out_module
+from xmach.training import ranker_parts as parts_module
+from xmach.training.ranking import COSTS
 from xmach.types import SparseRows
 
 DATA = made_up(600, 80, 60)
@@ -44,8 +46,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 def every_part_in_small_shards() -> Iterator[None]:
     """Several shards of everything, and no part is left out."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking_module, "LEAST_SHARD_LABELS", 16)
-        patch.setattr(ranking_module, "_ROWS", 256)
+        patch.setattr(parts_module, "LEAST_SHARD_LABELS", 16)
+        patch.setattr(parts_module, "_ROWS", 256)
         patch.setattr(weighing, "_LEAST_GAIN", -1.0)
         yield
 
@@ -64,7 +66,7 @@ def test_what_is_stored(undisturbed: Path) -> None:
     manifest = json.loads(files["manifest.json"])
     assert manifest["format"] == 7
     assert set(manifest["ranking"]) == {"fusion", "shortlist", "cost"}
-    assert manifest["ranking"]["cost"] in ranking_module.COSTS
+    assert manifest["ranking"]["cost"] in COSTS
     assert json.loads(files["plan.json"])["ranker"] == "linear"
     listed = set(manifest["files"])
     assert {name for name in files if name.endswith(".safetensors")} == {n for n in listed if "safetensors" in n}
@@ -82,8 +84,8 @@ def test_in_memory_and_in_a_folder_give_the_same_answers(undisturbed: Path) -> N
 def test_same_bytes_whatever_the_workers_and_shards(
     tmp_path: Path, undisturbed: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranking_module, "POOLED_OCCURRENCES", 0)  # otherwise processes are not started for so few rows
-    monkeypatch.setattr(ranking_module, "LEAST_SHARD_LABELS", 23)
+    monkeypatch.setattr(parts_module, "POOLED_OCCURRENCES", 0)  # otherwise processes are not started for so few rows
+    monkeypatch.setattr(parts_module, "LEAST_SHARD_LABELS", 23)
     fit(DATA, CONFIG, tmp_path / "model", executor="pool" if workers > 1 else "local", workers=workers)
     assert contents(tmp_path / "model") == contents(undisturbed)
 
@@ -92,7 +94,7 @@ def test_same_bytes_whatever_the_workers_and_shards(
 def test_label_texts_give_the_same_bytes_whatever_the_workers(
     tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranking_module, "POOLED_OCCURRENCES", 0)
+    monkeypatch.setattr(parts_module, "POOLED_OCCURRENCES", 0)
     texts = LabelTexts.of(np.arange(40), DATA.features.slice(0, 40))
     executor = "pool" if workers > 1 else "local"
     fit(DATA, CONFIG, tmp_path / "model", executor=executor, workers=workers, label_text=texts)
@@ -143,9 +145,12 @@ def test_stopped_in_any_stage_and_resumed(tmp_path: Path, undisturbed: Path, sta
     assert contents(tmp_path / "model") == contents(undisturbed)
 
 
-def test_a_signal_stops_between_shards_and_says_how_to_resume(tmp_path: Path, undisturbed: Path) -> None:
+def test_a_signal_stops_between_shards_and_says_how_to_resume(
+    tmp_path: Path, undisturbed: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with pytest.raises(Interrupted, match=r"stopped before the ranker was finished; .* run it again to resume"):
         fit(DATA, CONFIG, tmp_path / "model", **LOCAL, on_progress=when("shortlists", terminate))
+    assert caplog.messages[-1] == "stopping: finished shards of the ranker are kept (press again to stop at once)"
     fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
     assert contents(tmp_path / "model") == contents(undisturbed)
 
@@ -184,6 +189,38 @@ def test_validation_rows_choose(tmp_path: Path) -> None:
     assert fitted.predictor.threshold is not None
 
 
+@pytest.fixture
+def nothing_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weighing, "_LEAST_GAIN", 10.0)
+
+
+@pytest.mark.usefixtures("nothing_helps")
+@pytest.mark.parametrize("options", [{}, {"validation": DATA.slice(0, 100)}], ids=["trial", "validation"])
+@pytest.mark.parametrize("kind", ["linear", "profile"])
+def test_a_ranker_that_does_not_help_is_left_out(
+    tmp_path: Path,
+    options: dict[str, Any],
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", logger="xmach")
+    monkeypatch.setattr(weighing, "_LEAST_GAIN", 10.0)
+    config, folder = replace(CONFIG, ranker=kind), tmp_path / "model"
+    memory, stored = fit(DATA, config, **LOCAL, **options).predictor, fit(DATA, config, folder, **LOCAL, **options)
+    assert caplog.messages[-1] == (
+        "ranker: no part helped the sketch's own score on held-out rows, so the model has none"
+    )
+    assert memory is not None
+    assert memory.ranking is load(folder).ranking is None
+    assert stored.complete
+    assert not {"profiles.safetensors", "ranker.safetensors"} & set(contents(folder))
+    assert memory.top_k(ASKED.features, 5).ids.tolist() == load(folder).top_k(ASKED.features, 5).ids.tolist()
+    before = contents(folder)
+    fit(DATA, config, folder, **LOCAL, **options)
+    assert contents(folder) == before
+
+
 def test_profiles_alone(tmp_path: Path) -> None:
     fit(DATA, replace(CONFIG, ranker="profile"), tmp_path / "model", **LOCAL)
     ranking = load(tmp_path / "model").ranking
@@ -212,14 +249,14 @@ def test_a_byte_budget(tmp_path: Path) -> None:
 
 def test_of_many_rows_some_give_negatives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
-    real = ranking_module.rows_of_labels
+    real = parts_module.rows_of_labels
 
     def spy(labels: SparseRows, *rest: object) -> object:
         asked.append(labels.shape)
         return real(labels, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ranking_module, "rows_of_labels", spy)
-    monkeypatch.setattr(ranking_module, "MOST_NEGATIVE_ROWS", 180)  # of 600 rows every third
+    monkeypatch.setattr(parts_module, "rows_of_labels", spy)
+    monkeypatch.setattr(parts_module, "MOST_NEGATIVE_ROWS", 180)  # of 600 rows every third
     memory = fit(DATA, CONFIG, **LOCAL).predictor
     assert (200, 60) in asked
     fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
@@ -308,7 +345,7 @@ def test_too_few_rows_for_a_choice(tmp_path: Path) -> None:
 
 
 def test_many_rows_are_held_out_of_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("xmach.training.fit"), "MANY_ROWS", 500)
+    monkeypatch.setattr(held_out_module, "MANY_ROWS", 500)
     stages = set[str]()
     fit(DATA, CONFIG, tmp_path / "model", **LOCAL, on_progress=lambda progress: stages.add(progress.stage))
     assert not any(stage.startswith("trial") for stage in stages)
@@ -323,7 +360,7 @@ def test_many_rows_are_held_out_of_the_model(tmp_path: Path, monkeypatch: pytest
 def test_many_rows_of_a_model_that_was_begun_without_a_ranker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As an older version begins it."""
     fit(DATA, replace(CONFIG, ranker="none"), tmp_path / "model", only=[0], **LOCAL)
-    monkeypatch.setattr(import_module("xmach.training.fit"), "MANY_ROWS", 500)
+    monkeypatch.setattr(held_out_module, "MANY_ROWS", 500)
     fitted = fit(DATA, replace(CONFIG, ranker="auto"), tmp_path / "model", **LOCAL)
     assert (fitted.plan.ranker, fitted.trained) == ("none", 2)
 
@@ -340,7 +377,7 @@ def test_who_trains_the_last_repetition_trains_the_ranker(tmp_path: Path, undist
 
 
 def test_rows_that_tell_nothing_are_not_held_out() -> None:
-    split = trial_module.split_rows(DATA, 0)
+    split = held_out_module.split_rows(DATA, 0)
     assert split is not None
     assert len(split.held_out) == 60
     assert sorted([*split.kept, *split.held_out]) == list(range(600))
@@ -348,10 +385,10 @@ def test_rows_that_tell_nothing_are_not_held_out() -> None:
     own = np.append(np.zeros(200), np.arange(1, 201)).astype(np.int32)
     labels = SparseRows(np.arange(n_rows + 1), own, np.ones(n_rows, np.float32), 201)
     rows = Dataset(DATA.features.take(np.arange(n_rows)), labels)
-    found = trial_module.split_rows(rows, 0)
+    found = held_out_module.split_rows(rows, 0)
     assert found is not None
     assert found.held_out.max() < 200
-    with_texts = trial_module.split_rows(rows, 0, with_texts=True)
+    with_texts = held_out_module.split_rows(rows, 0, with_texts=True)
     assert with_texts is not None
     assert with_texts.held_out.max() >= 200
 
@@ -362,8 +399,8 @@ from pathlib import Path
 from tests.training.test_ranking import CONFIG, DATA
 from xmach.training import fit
 from xmach.ranking import weighing
-from xmach.training import ranking
-ranking.LEAST_SHARD_LABELS, ranking._ROWS, weighing._LEAST_GAIN = 16, 256, -1.0
+from xmach.training import ranker_parts
+ranker_parts.LEAST_SHARD_LABELS, ranker_parts._ROWS, weighing._LEAST_GAIN = 16, 256, -1.0
 fit(DATA, CONFIG, Path(sys.argv[1]), executor="local")
 """
 

@@ -38,6 +38,9 @@ CandidatesOption = Annotated[
 MergeOption = Annotated[
     bool, typer.Option("--merge", help="Rows of equal features are one row: weights and label counts add up.")
 ]
+ShareOption = Annotated[
+    str | None, typer.Option("--only-ranker", metavar="I/N", help="Train share I of N of the ranker only, such as 1/4.")
+]
 NoVerifyOption = Annotated[bool, typer.Option("--no-verify", help="Do not check the model's checksums first.")]
 
 
@@ -57,6 +60,16 @@ def whole_numbers(text: str, what: str, such_as: str = "1,3,5") -> tuple[int, ..
         raise ParameterError(
             f"{what} takes whole numbers separated by commas, such as {such_as}; got {text!r}"
         ) from None
+
+
+def share(text: str | None) -> tuple[int, int] | None:
+    """`1/4` as the first of four shares; None if nothing is given."""
+    if text is None:
+        return None
+    number, _, total = text.strip().partition("/")
+    if not (number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
+        raise ParameterError(f"--only-ranker takes a share such as 1/4, and for four shares up to 4/4; got {text!r}")
+    return int(number), int(total)
 
 
 def repetitions(text: str | None) -> list[int] | None:

@@ -109,7 +109,10 @@ def _ranker(kind: str, facts: dict[str, Any]) -> str:
     """What ranks the shortlist again, in words."""
     ranking = facts["ranking"]
     if ranking is None:
-        return kind if kind == NONE else f"{kind}, {'left out' if facts['complete'] else 'not trained yet'}"
+        if kind == NONE:
+            return kind
+        left_out = "left out: it did not help on held-out rows, or there were too few of them"
+        return f"{kind}, {left_out if facts['complete'] else 'not trained yet'}"
     used = ranking["fusion"]["weights"]
     weights = ", ".join(f"{name} {weight:.3g}" for name, weight in used.items())
     cost = f"cost {ranking['cost']:g}, " if "ranker" in used else ""

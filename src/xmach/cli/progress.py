@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from xmach.config import options
-from xmach.errors import ParameterError
+from xmach.errors import ModelIncomplete, ParameterError, PlanMismatch
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -97,8 +97,10 @@ def training_output() -> Iterator[ProgressHandler]:
         log.setLevel(logging.INFO)
         try:
             yield show
-        except ParameterError as error:
-            raise ParameterError(with_flags(str(error))) from None
+        except (ParameterError, ModelIncomplete) as error:
+            raise type(error)(with_flags(str(error))) from None
+        except PlanMismatch as error:
+            raise PlanMismatch(_with_flags_of_plan(str(error))) from None
         finally:
             log.removeHandler(handler)
             log.setLevel(level)
@@ -107,6 +109,7 @@ def training_output() -> Iterator[ProgressHandler]:
 def with_flags(message: str) -> str:
     """A message of the library with options as they are typed: `n_buckets=5` becomes `--buckets 5`."""
     message = message.replace("every repetition in only", "every repetition in --only")
+    message = re.sub(r"\bonly_ranker\b", "--only-ranker", message)
     for name, option in options().items():
         if option.flag is not None:
             message = re.sub(rf"\b{name}='?([^\s']+)'?", rf"{option.flag} \1", message)
@@ -114,6 +117,15 @@ def with_flags(message: str) -> str:
     return message
 
 
+def _with_flags_of_plan(message: str) -> str:
+    """The message of a `PlanMismatch`, in which `epochs: 4 here, 1 there` becomes `--epochs: 4 here, 1 there`."""
+    flags = {name: option.flag for name, option in options().items() if option.flag is not None}
+    flags |= {"data": "the training rows", "validation": "--validation", "label_text": "--label-text"}
+    for name, flag in flags.items():
+        message = re.sub(rf"(?<=[( ]){name}: (?=.* here, )", f"{flag}: ", message)
+    return message
+
+
 class _Lines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        say(record.getMessage())
+        say(with_flags(record.getMessage()))

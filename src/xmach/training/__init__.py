@@ -2,7 +2,8 @@
 
 from xmach.config import MachConfig
 from xmach.planning import Plan
-from xmach.training.fit import Fitted, fit
+from xmach.training.fit import fit
+from xmach.training.fitted import Fitted
 from xmach.training.job import Job, plan_training
 from xmach.training.memory import check_budget, check_training_memory, workers_within
 from xmach.training.repetition import RepetitionSpec, Trained, train_repetition

@@ -2,67 +2,43 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from logging import getLogger
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from xmach.block_sizes import MANY_ROWS, TRIAL_REPETITIONS
-from xmach.buckets import clustered_repetitions
-from xmach.config import AUTO, EXECUTORS, NONE, RANDOM, SOFTMAX, MachConfig
+from xmach.config import AUTO, EXECUTORS, MachConfig
 from xmach.data import Dataset, LabelTexts
 from xmach.data.labels.mapped_names import MappedNames
-from xmach.data.npy import save_array
-from xmach.errors import Interrupted, ModelError, NotStorable, ParameterError, XmachError
+from xmach.errors import Interrupted, NotStorable, ParameterError, XmachError
 from xmach.evaluation import settle
 from xmach.executors import Executor, executor_named
 from xmach.features import fit_scaler
-from xmach.files import remove_at_once, scratch_folder
-from xmach.learners import LinearLearner, Outcome, PartLearner, SoftmaxLearner, prepare_rows
+from xmach.learners import Outcome, PartLearner
 from xmach.parameters import whole
-from xmach.planning import Plan, decide, human_bytes, usable_cores
+from xmach.planning import human_bytes, usable_cores
 from xmach.predictor import Predictor
-from xmach.ranking import Ranking
 from xmach.store import ModelStore, load
 from xmach.training.automatic import decided
-from xmach.training.job import Job, facts_of, is_built_in, plan_training
+from xmach.training.doubts import doubts, doubts_about_ranker, warn
+from xmach.training.fitted import Fitted
+from xmach.training.held_out import with_held_out_rows
+from xmach.training.job import Job, is_built_in, plan_training
 from xmach.training.memory import check_budget, expected_model_bytes, workers_within
-from xmach.training.ranking import Choice, RankingTrainer, check_ranker_bytes
-from xmach.training.run import ProgressHandler, StageProgress, train, watched
-from xmach.training.trial import split_rows as split_for_trial
-from xmach.types import TextRows
+from xmach.training.preparing import prepared_rows
+from xmach.training.ranker_budget import check_ranker_bytes
+from xmach.training.ranking import train_ranking
+from xmach.training.run import ProgressHandler, Resources, StageProgress, train, watched
+from xmach.training.shares import Share, check_divisible, share_of, train_share
+from xmach.training.trial import in_trial
+from xmach.types import OnProgress, TextRows
 
 _log = getLogger(__name__)
-_in_trial = ContextVar("_in_trial", default=False)  # whether a trial is trained, which leaves the talking to its model
-History = dict[int, list[dict[str, float]]]
-
-
-@dataclass(frozen=True, repr=False)
-class Fitted:
-    """What a training run gave."""
-
-    plan: Plan
-    predictor: Predictor | None  # of a folder, None while repetitions are missing
-    history: History  # losses of each epoch, by repetition
-    metrics: dict[str, float]  # on validation rows: P@1 of each estimator
-    trained: int  # repetitions that this run trained
-
-    def __repr__(self) -> str:
-        present, total = len(self.history), self.plan.hashes.n_repetitions
-        return f"<Fitted: {present} of {total} repetitions, {self.trained} of them trained now, metrics={self.metrics}>"
-
-    @property
-    def complete(self) -> bool:
-        """Whether every repetition is there."""
-        return len(self.history) == self.plan.hashes.n_repetitions
+T = TypeVar("T")
 
 
 def fit(
@@ -79,6 +55,7 @@ def fit(
     workers: int | None = None,
     memory: int | None = None,
     label_text: LabelTexts | None = None,
+    only_ranker: tuple[int, int] | None = None,
 ) -> Fitted:
     """Train a model: scale the rows, plan, train the repetitions, settle the estimator, finish.
 
@@ -88,7 +65,7 @@ def fit(
     config : what to train
     folder : where the model goes; the same call resumes what was stopped or killed. None trains in memory.
     only : the repetitions to train, all by default. Parts that other machines trained are joined by copying their
-        files into one folder and calling `fit` there once more.
+        files into one folder and calling `fit` there once more
     executor : "auto", "local", "pool", or an executor
     validation : rows to stop early on, and to choose the estimator and the multilabel threshold on
     on_progress : called now and then with a `StageProgress`; training stops if it raises, and can be resumed
@@ -97,173 +74,33 @@ def fit(
     workers : repetitions trained at a time; None: one per core
     memory : a budget in bytes, which may reduce the workers
     label_text : texts of labels as rows of the vectorizer that made `data`; `data` must have all of these labels
+    only_ranker : (i, n) trains share i of n of the ranker, counted from 1, once the folder has all repetitions; a call
+        without it joins the shares
     """
     _check_arguments(data, config, validation, executor, label_text)
     memory = None if memory is None else whole("memory", memory, 1)
     store = None if folder is None else ModelStore(Path(folder))
+    share = share_of(only_ranker, only, store)
     begun = None if store is None else store.begun_plan()
-    data, validation = _with_held_out_rows(data, validation, config, label_text is not None, begun)
+    data, validation = with_held_out_rows(data, validation, config, label_text is not None, begun)
     scaler, asked = fit_scaler(data.features, config.scaling), config.ranker
     config = decided(config, data, validation, scaler, begun)
     wanted = _wanted(only, config.n_repetitions)
     workers = min(usable_cores() if workers is None else whole("workers", workers, 1), len(wanted))
-    if not _in_trial.get():
-        _warn(_doubts(data, config) + _doubts_about_ranker(data, config, asked, validation, label_text))
+    if not in_trial():
+        warn(doubts(data, config) + doubts_about_ranker(data, config, asked, validation, label_text))
     check_budget(memory, config, data=data)
-
-    def count_labels(done: int, total: int) -> None:
-        if on_progress is not None:
-            on_progress(StageProgress("clustering labels", done * data.n_labels, total * data.n_labels, "labels"))
-
     job = plan_training(
-        data,
-        config,
-        scaler,
-        validation=validation,
-        text=text,
-        multilabel=multilabel,
-        fingerprints=store is not None,
-        begun=begun,
-        on_progress=count_labels,
-        label_text=label_text,
-    )
-    if store is not None and not is_built_in(job.plan):
-        raise NotStorable(
-            f"a model of {job.plan.learner} cannot be stored: train without a folder, and pickle the result"
-        )
-    if memory is not None:
-        workers = workers_within(job, memory, workers)
-    runner = executor_named(executor, workers) if isinstance(executor, str) else executor
-    if memory is not None and runner.workers > workers:
-        raise ParameterError(f"memory: {workers} repetitions fit at a time, but the executor runs {runner.workers}")
-    check_ranker_bytes(job.plan)
+        data, config, scaler, validation=validation, text=text, multilabel=multilabel, fingerprints=store is not None,
+        begun=begun, on_progress=_counting_labels(on_progress, data.n_labels), label_text=label_text,
+    )  # fmt: skip
+    resources = Resources(store, _executor(job, executor, workers, memory, store), on_progress)
+    _check_ranker(job, share)
     missing = wanted if store is None else _begin(store, job, wanted, text)
-    outcomes = _trained(job, missing, runner, store, on_progress) if missing else {}
+    outcomes = _trained(job, missing, resources) if missing else {}
     if store is None:
-        predictor = _predictor(job, outcomes, text)
-        if len(outcomes) == config.n_repetitions:
-            predictor = replace(predictor, ranking=_ranking(job, predictor, config, None, runner, on_progress))
-        settled, metrics = settle(predictor, job.validation, config.estimator)
-        return Fitted(job.plan, settled, {r: each.history for r, each in outcomes.items()}, metrics, len(missing))
-    return _finish(store, job, config, len(missing), runner, on_progress)
-
-
-def _trained(
-    job: Job, missing: Sequence[int], runner: Executor, store: ModelStore | None, on_progress: ProgressHandler | None
-) -> dict[int, Outcome]:
-    """Train the missing repetitions; no scaled row stays in memory."""
-    try:
-        with _prepared_rows(job, runner) as shared, watched(job, missing, store, on_progress) as board:
-            return train(shared, missing, runner, board, store)
-    except Interrupted:
-        raise Interrupted(_how_to_resume(store, missing)) from None
-
-
-def _ranking(
-    job: Job,
-    predictor: Predictor,
-    config: MachConfig,
-    store: ModelStore | None,
-    executor: Executor,
-    on_progress: ProgressHandler | None,
-) -> Ranking | None:
-    """Train the second stage, if the plan has one."""
-    if job.plan.ranker == NONE:
-        return None
-    choice = None
-    if job.validation is None:
-        choice = _chosen_by_trial(job, config, store, executor, on_progress)
-        if choice is None:
-            _log.info("too few rows to weigh a ranker against the sketch: the model has none")
-            return None
-    trainer = RankingTrainer(
-        job.plan, job.data, predictor, job.label_text, store=store, executor=executor, on_progress=on_progress
-    )
-    ranking, choice = trainer.train(job.validation, choice)
-    if not _in_trial.get():
-        _log.info(f"ranker: {_in_words(ranking)}")
-    return ranking
-
-
-def _in_words(ranking: Ranking) -> str:
-    """What a ranker weighs."""
-    weights = ranking.fusion.weights
-    if set(weights) == {"mach"}:
-        return "no other part than the sketch's own score helped on held-out rows"
-    cost = f"; cost {ranking.cost:g}" if "ranker" in weights else ""
-    parts = ", ".join(f"{name} {weight:.3g}" for name, weight in weights.items())
-    return f"parts by weight: {parts}{cost}; {ranking.n_weights:,} values stored"
-
-
-def _chosen_by_trial(
-    job: Job,
-    config: MachConfig,
-    store: ModelStore | None,
-    executor: Executor,
-    on_progress: ProgressHandler | None,
-) -> Choice | None:
-    """Choose on rows that a trial model is trained without; None if there are too few rows."""
-    split = split_for_trial(job.data, job.plan.seed, job.label_text is not None)
-    if split is None:
-        return None
-
-    _log.info(
-        f"trial: a model of {len(split.kept):,} rows is trained, which chooses the ranker's settings on the other "
-        f"{len(split.held_out):,} rows and is then thrown away"
-    )
-
-    def report(progress: StageProgress) -> None:
-        if on_progress is not None:
-            on_progress(progress._replace(stage=f"trial: {progress.stage}"))
-
-    settings = {"cost": job.plan.linear.cost, "passes": job.plan.linear.passes} if job.plan.linear is not None else {}
-    if job.plan.linear is not None and job.plan.linear.linear_loss == SOFTMAX:
-        settings = {}
-    fewer = min(config.n_repetitions, TRIAL_REPETITIONS)
-    config = replace(config, n_repetitions=fewer, estimator="log", scaling=job.scaler.kind, **settings)
-    options: dict[str, Any] = {"executor": executor, "on_progress": report, "label_text": job.label_text}
-    rows, options["validation"] = job.data.take(split.kept), job.data.take(split.held_out)
-    job.data.let_go()
-    trial = _in_trial.set(True)
-    try:
-        fitted = fit(rows, config, **options) if store is None else _resumed_trial(store, rows, config, options)
-    finally:
-        _in_trial.reset(trial)
-    assert fitted.predictor is not None
-    assert fitted.predictor.ranking is not None
-    return Choice(fitted.predictor.ranking.fusion, fitted.predictor.ranking.cost)
-
-
-def _resumed_trial(store: ModelStore, rows: Dataset, config: MachConfig, options: dict[str, Any]) -> Fitted:
-    """Train the trial model, or what is missing of it; from the start if what is there cannot be used."""
-    folder = store.trial_folder()
-    try:
-        return fit(rows, config, folder, **options)
-    except ModelError as error:
-        if store.manifest() is not None:  # another process has finished the model, and removed its trial
-            raise
-        _warn([f"{folder} is damaged, or of another version of xmach ({error}): the trial begins anew"])
-        remove_at_once(folder)
-        return fit(rows, config, folder, **options)
-
-
-def _with_held_out_rows(
-    data: Dataset, validation: Dataset | None, config: MachConfig, with_texts: bool, begun: Plan | None
-) -> tuple[Dataset, Dataset | None]:
-    """The rows to train on and to choose on: of many rows some are held out for the ranker, if it has no others."""
-    if validation is not None or data.n_rows < MANY_ROWS:
-        return data, validation
-    if begun is not None and config.ranker == AUTO:  # an older version may have begun it without a ranker
-        config = replace(config, ranker=begun.ranker)
-    if decide(config, facts_of(data)).ranker == NONE:
-        return data, validation
-    split = split_for_trial(data, config.seed, with_texts)
-    if split is None:
-        return data, None
-    _log.info(f"{len(split.held_out):,} rows are held out to choose settings on")
-    kept, held_out = data.take(split.kept), data.take(split.held_out)
-    data.let_go()
-    return kept, held_out
+        return _in_memory(job, config, outcomes, text, resources)
+    return _finish(store, job, config, len(missing), resources, share)
 
 
 def _check_arguments(data: Any, config: Any, validation: Any, executor: Any, label_text: Any) -> None:
@@ -292,6 +129,38 @@ def _wanted(only: Sequence[int] | None, n_repetitions: int) -> list[int]:
     return wanted
 
 
+def _check_ranker(job: Job, share: Share | None) -> None:
+    """Reject a budget that the ranker cannot keep, and a share of one that cannot be divided."""
+    check_ranker_bytes(job.plan)
+    if share is not None:
+        check_divisible(job)
+
+
+def _counting_labels(on_progress: ProgressHandler | None, n_labels: int) -> OnProgress | None:
+    """Report tables of clustered buckets as labels; None if nobody asks."""
+    if on_progress is None:
+        return None
+    return lambda done, total: on_progress(
+        StageProgress("clustering labels", done * n_labels, total * n_labels, "labels")
+    )
+
+
+def _executor(
+    job: Job, executor: str | Executor, workers: int, memory: int | None, store: ModelStore | None
+) -> Executor:
+    """The executor, with as many workers as the memory allows; raises NotStorable if the model cannot be stored."""
+    if store is not None and not is_built_in(job.plan):
+        raise NotStorable(
+            f"a model of {job.plan.learner} cannot be stored: train without a folder, and pickle the result"
+        )
+    if memory is not None:
+        workers = workers_within(job, memory, workers)
+    runner = executor_named(executor, workers) if isinstance(executor, str) else executor
+    if memory is not None and runner.workers > workers:
+        raise ParameterError(f"memory: {workers} repetitions fit at a time, but the executor runs {runner.workers}")
+    return runner
+
+
 def _begin(store: ModelStore, job: Job, wanted: Sequence[int], text: TextRows | None) -> list[int]:
     """Write the plan, or check that the folder's is the same; return the repetitions that are still to be trained."""
     data, hashes = job.data, job.plan.hashes
@@ -299,10 +168,10 @@ def _begin(store: ModelStore, job: Job, wanted: Sequence[int], text: TextRows | 
     store.check_present()
     if isinstance(job.learner, PartLearner):
         sizes = [len(buckets) for buckets in job.learner.parts(hashes.n_buckets)]
-        _warn([f"{path} is damaged: this part is trained again" for path in store.drop_damaged_parts(sizes)])
-    _warn([f"{path} is damaged: this shard is made again" for path in store.drop_damaged_pieces()])
+        warn([f"{path} is damaged: this part is trained again" for path in store.drop_damaged_parts(sizes)])
+    warn([f"{path} is damaged: this shard is made again" for path in store.drop_damaged_pieces()])
     missing = [r for r in wanted if not store.has(r)]
-    if _in_trial.get():
+    if in_trial():
         return missing
     _log.info(
         f"{data.n_rows:,} rows, {data.n_features:,} features, {data.n_labels:,} labels; {job.plan.learner} learner, "
@@ -317,6 +186,16 @@ def _expected_size(job: Job) -> str:
     return f"; about {human_bytes(expected_model_bytes(job))} in all" if job.plan.linear is not None else ""
 
 
+def _trained(job: Job, missing: Sequence[int], resources: Resources) -> dict[int, Outcome]:
+    """Train the missing repetitions; no scaled row stays in memory."""
+    runner, store = resources.executor, resources.store
+    try:
+        with prepared_rows(job, runner) as shared, watched(job, missing, store, resources.on_progress) as board:
+            return train(shared, missing, runner, board, store)
+    except Interrupted:
+        raise Interrupted(_how_to_resume(store, missing)) from None
+
+
 def _how_to_resume(store: ModelStore | None, missing: Sequence[int]) -> str:
     if store is None:
         return "stopped; nothing was kept, because there is no folder to keep it in"
@@ -329,39 +208,15 @@ def _how_to_resume(store: ModelStore | None, missing: Sequence[int]) -> str:
     )
 
 
-def _finish(
-    store: ModelStore,
-    job: Job,
-    config: MachConfig,
-    trained: int,
-    executor: Executor,
-    on_progress: ProgressHandler | None,
+def _in_memory(
+    job: Job, config: MachConfig, outcomes: dict[int, Outcome], text: TextRows | None, resources: Resources
 ) -> Fitted:
-    """Settle the estimator and write the manifest once every repetition is there."""
-    present = store.present()
-    history = {r: store.history(r) for r in present}
-    if len(present) < config.n_repetitions:
-        return Fitted(job.plan, None, history, {}, trained)
-    manifest, ranking = store.manifest(), None
-    if manifest is None:
-        try:
-            ranking = _ranking(job, load(store.folder, allow_partial=True), config, store, executor, on_progress)
-        except Interrupted:
-            raise Interrupted(_how_to_resume(store, [])) from None
-        except (XmachError, OSError):
-            manifest = store.manifest()
-            if manifest is None:
-                raise
-            _log.info("another process has finished the model meanwhile")
-    if manifest is None or config.estimator not in (AUTO, manifest["estimator"]):
-        predictor = load(store.folder, allow_partial=True)
-        predictor = replace(predictor, ranking=ranking) if manifest is None else predictor
-        settled, metrics = settle(predictor, job.validation, config.estimator)
-        store.finish(settled.estimator, settled.threshold, metrics, settled.ranking)
-    else:
-        metrics = manifest["metrics"]
-        store.clean()  # what a process left that was killed at its end, or was slower than another
-    return Fitted(job.plan, load(store.folder, verify=False), history, metrics, trained)
+    """Train the second stage once every repetition is there, and settle the estimator."""
+    predictor = _predictor(job, outcomes, text)
+    if len(outcomes) == config.n_repetitions:
+        predictor = replace(predictor, ranking=train_ranking(job, predictor, config, resources, fit))
+    settled, metrics = settle(predictor, job.validation, config.estimator)
+    return Fitted(job.plan, settled, {r: each.history for r, each in outcomes.items()}, metrics, len(outcomes))
 
 
 def _predictor(job: Job, outcomes: dict[int, Outcome], text: TextRows | None) -> Predictor:
@@ -380,74 +235,51 @@ def _predictor(job: Job, outcomes: dict[int, Outcome], text: TextRows | None) ->
     )
 
 
-@contextmanager
-def _prepared_rows(job: Job, executor: Executor) -> Iterator[Job]:
-    """The job with its rows as its learner wants them, in files if worker processes are to share one copy of them.
-
-    Linear buckets visit every row many times, so rows are scaled once.
-    """
-    share = executor.workers > 1
-    linear = isinstance(job.learner, LinearLearner | SoftmaxLearner)
-    if not linear and (not share or job.data.folder is not None):
-        yield job
+def _train_share(store: ModelStore, job: Job, config: MachConfig, share: Share, resources: Resources) -> None:
+    """Train a share of the ranker, unless the model is finished."""
+    if store.manifest() is not None:
+        _log.info("the model is finished: there is nothing to do for only_ranker")
         return
-    with scratch_folder() as folder:
-        if linear:
-            job = _with_scaled_rows(job, folder if share else None)
-        else:
-            job = replace(job, data=job.data.save(folder / "data"))
-            if job.validation is not None:
-                job = replace(job, validation=job.validation.save(folder / "validation"))
-        yield job
+    _unless_finished(store, lambda: train_share(job, config, share, store, resources, fit))
 
 
-def _with_scaled_rows(job: Job, folder: Path | None) -> Job:
-    """The job with rows scaled for linear buckets: in memory, or mapped from a folder, without a copy in memory."""
-    learner, data = job.learner, job.data
-    assert isinstance(learner, LinearLearner | SoftmaxLearner)
-    rows, features, scale = prepare_rows(data.features, job.scaler)
-    # it is never compared with another: no time is spent on a fingerprint
-    scaled = Dataset(rows, data.labels, weights=data.weights, stored_fingerprint="", columns=data.columns)
-    if folder is None:
-        learner = replace(learner, features=features, scale=scale)
-    else:
-        save_array(folder / "features.npy", features)
-        learner = replace(learner, features=folder / "features.npy", scale=scale)
-        scaled = scaled.save(folder / "data")
-    data.let_go()
-    return replace(job, data=scaled, validation=None, learner=learner)  # validation rows chose the settings
+def _unless_finished(store: ModelStore, work: Callable[[], T]) -> T | None:
+    """Do the work; None if it failed because another process has finished the model, and removed what it needs."""
+    try:
+        return work()
+    except Interrupted:
+        raise Interrupted(_how_to_resume(store, [])) from None
+    except (XmachError, OSError):
+        if store.manifest() is None:
+            raise
+        _log.info("another process has finished the model meanwhile")
+        return None
 
 
-def _doubts(data: Dataset, config: MachConfig) -> list[str]:
-    """What to say about settings that save or change nothing."""
-    messages = []
-    if config.n_buckets > data.n_labels:
-        messages.append(
-            f"n_buckets={config.n_buckets} is more than the {data.n_labels} labels: hashing saves nothing here"
+def _finish(
+    store: ModelStore, job: Job, config: MachConfig, trained: int, resources: Resources, share: Share | None
+) -> Fitted:
+    """Once every repetition is there, train the second stage, settle the estimator and write the manifest.
+
+    With a `share`, only that much of the second stage is trained.
+    """
+    history = {r: store.history(r) for r in store.present()}
+    if share is not None and len(history) == config.n_repetitions:
+        _train_share(store, job, config, share, resources)
+    manifest, ranking = store.manifest(), None
+    if len(history) < config.n_repetitions or (manifest is None and share is not None):
+        return Fitted(job.plan, None, history, {}, trained)
+    if manifest is None:
+        ranking = _unless_finished(
+            store, lambda: train_ranking(job, load(store.folder, allow_partial=True), config, resources, fit)
         )
-    if config.bucketing != RANDOM and not clustered_repetitions(config.bucketing, config.n_repetitions):
-        messages.append(f"with one repetition, bucketing={config.bucketing!r} is random buckets")
-    return messages
-
-
-def _doubts_about_ranker(
-    data: Dataset, config: MachConfig, asked: str, validation: Dataset | None, label_text: LabelTexts | None
-) -> list[str]:
-    """What to say if there will be no ranker, but somebody asked for one or gave texts of labels."""
-    if asked == NONE or (asked == AUTO and label_text is None):
-        return []
-    unused = "" if label_text is None else "; labels with a text join, but their texts are not used"
-    if config.ranker == NONE:
-        return [f"only linear buckets have a ranker by themselves{unused}; ask for one with ranker='linear'"]
-    if validation is None and split_for_trial(data, config.seed, label_text is not None) is None:
-        return [f"too few rows to hold some out for a ranker: the model has none{unused}; give validation rows"]
-    return []
-
-
-def _warn(messages: Sequence[str]) -> None:
-    """Warn; the warnings point at the caller's line outside xmach."""
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xmach":
-        level, frame = level + 1, frame.f_back
-    for message in messages:
-        warnings.warn(message, UserWarning, stacklevel=level)
+        manifest = store.manifest()
+    if manifest is None or config.estimator not in (AUTO, manifest["estimator"]):
+        predictor = load(store.folder, allow_partial=True)
+        predictor = replace(predictor, ranking=ranking) if manifest is None else predictor
+        settled, metrics = settle(predictor, job.validation, config.estimator)
+        store.finish(settled.estimator, settled.threshold, metrics, settled.ranking)
+    else:
+        metrics = manifest["metrics"]
+        store.clean()  # what a process left that was killed at its end, or was slower than another
+    return Fitted(job.plan, load(store.folder, verify=False), history, metrics, trained)

@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from logging import getLogger
 from math import isnan
 from types import FrameType
@@ -16,6 +17,7 @@ from xmach.errors import Interrupted, ModelIncomplete, WorkerDied
 from xmach.executors import Board, Executor
 from xmach.learners import Outcome, PartLearner
 from xmach.models.linear import BucketWeights
+from xmach.store import ModelStore
 from xmach.training.job import Job, is_built_in
 from xmach.training.memory import check_training_memory
 from xmach.training.repetition import RepetitionSpec, join_parts, train_repetition
@@ -36,6 +38,15 @@ class StageProgress(NamedTuple):
 
 
 ProgressHandler: TypeAlias = Callable[[StageProgress], None]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Where a run keeps its work, what runs it, and who is told."""
+
+    store: ModelStore | None  # None: everything stays in memory
+    executor: Executor
+    on_progress: ProgressHandler | None
 
 
 def train(
@@ -101,8 +112,9 @@ def watched(
     With a sink, SIGINT and SIGTERM make each repetition save a checkpoint, and `train` raises `Interrupted`.
     """
     board = Board.for_repetitions(list(repetitions), max(1, parts_of(job)))
+    stopping = stopping_on_signals(board if sink is not None else None, "each repetition saves a checkpoint")
     try:
-        with stopping_on_signals(board if sink is not None else None), _watch(board, job, on_progress):
+        with stopping, _watch(board, job, on_progress):
             yield board
     except WorkerDied:
         if not board.should_stop():
@@ -122,8 +134,8 @@ def rows_to_visit(job: Job) -> int:
 
 
 @contextmanager
-def stopping_on_signals(board: Board | None) -> Iterator[None]:
-    """Let SIGINT and SIGTERM ask the workers to save and stop; a second signal stops at once.
+def stopping_on_signals(board: Board | None, what_happens: str) -> Iterator[None]:
+    """Let SIGINT and SIGTERM ask the workers to save and stop, and say `what_happens`; a second signal stops at once.
 
     Python delivers signals to the main thread only: elsewhere, or without a board, nothing changes.
     """
@@ -135,7 +147,7 @@ def stopping_on_signals(board: Board | None) -> Iterator[None]:
         if board.should_stop():
             raise KeyboardInterrupt
         board.stop()
-        _log.warning("stopping: each repetition saves a checkpoint (press again to stop at once)")
+        _log.warning(f"stopping: {what_happens} (press again to stop at once)")
 
     previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

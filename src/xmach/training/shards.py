@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -168,7 +168,10 @@ class RankerShard:
         return len(self.labels)
 
 
-def run_shard(spec: ProfileShard | ShortlistShard | RankerShard) -> Done:
+Shard: TypeAlias = ProfileShard | ShortlistShard | RankerShard
+
+
+def run_shard(spec: Shard) -> Done:
     """Run a shard on one thread, unless it is finished already or the run was told to stop."""
     material, store = spec.material, spec.material.store
     if store is not None and store.has_piece(spec.name):
