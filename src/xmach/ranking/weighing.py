@@ -26,6 +26,7 @@ _ROUNDS = 4
 _LEAST_GAIN = 5e-4  # of the mean quality; a part that brings less is left out
 _SURE = 1.0  # standard errors that a gain must exceed: with 0 noise gets a weight, with 1.5 tate loses its profiles
 _NEWTON_STEPS = 50
+_FLAT = 1e-6  # the least slope of a line; one that is so flat says nothing
 
 
 class Trial:
@@ -160,21 +161,28 @@ class Trial:
         return replace(fusion, slope=slope, intercept=intercept, sketch=sketch)
 
     def _with_sketch(self, fusion: Fusion, best: DoubleArray) -> tuple[Fusion, DoubleArray]:
-        """Give the sketch's own estimate a share of the score, if there are label texts and the rows rank better.
+        """Give the sketch's own estimate a share of the score, if there are label texts.
 
-        A gain need not be sure: few held-out rows match many texts, but those are the queries that are asked most.
+        It is the largest share that makes the held-out labels likelier and does not surely rank their rows worse. It
+        need not rank them better: many texts match what is asked for most, but few of the rows ask for that.
         """
         found = replace(fusion, sketch=AS_IS)
-        if "text" not in fusion.weights:
+        if "text" not in fusion.weights or fusion.sketch.slope <= _FLAT:
             return found, best
         summed = Line(fusion.slope, fusion.intercept).probabilities(fusion.sums(self._parts))
+        least, without = self._likelihood(summed), best
         for share in _SKETCH_SHARES:
             tried = replace(fusion, share=share)
-            table = self._shortlist.table(tried.blended(summed, self._parts["mach"]), -np.inf)[self._asked]
-            qualities = self._judged(table)
-            if qualities.sum() > best.sum():
+            scores = tried.blended(summed, self._parts["mach"])
+            qualities = self._judged(self._shortlist.table(scores, -np.inf)[self._asked])
+            if self._likelihood(scores) > least and _gain(without, qualities) <= 0.0:
                 found, best = tried, qualities
         return found, best
+
+    def _likelihood(self, scores: FloatArray) -> float:
+        """The mean logarithm of the probability of what the candidates are."""
+        chances = np.clip(scores.astype(np.float64), 1e-12, 1.0 - 1e-7)
+        return float(np.log(np.where(self._right, chances, 1.0 - chances)).mean()) if len(chances) else 0.0
 
 
 def _gain(qualities: DoubleArray, others: DoubleArray) -> float:
@@ -208,5 +216,5 @@ def logistic_line(x: DoubleArray, right: BoolArray) -> Line:
         theta = theta - np.clip(step, -4.0, 4.0)
         if np.abs(step).max() < 1e-8:
             break
-    slope = max(float(theta[0]) / spread, 1e-6)
+    slope = max(float(theta[0]) / spread, _FLAT)
     return Line(slope, float(theta[1]) - slope * mean)
