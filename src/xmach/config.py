@@ -296,7 +296,7 @@ class MachConfig(NetworkSettings, LinearSettings):
         (AUTO, *RANKERS), flag="--ranker",
     )  # fmt: skip
     ranker_bytes: Any = _option(
-        None, "The most bytes for profiles and classifiers of labels on disk; their smallest weights are dropped.",
+        None, "The most bytes of all ranker files; the smallest weights of profiles and classifiers are dropped.",
         lambda name, value: None if value is None else whole(name, value, 1), str, "--ranker-bytes", None,
     )  # fmt: skip
     seed: int = _whole(0, "Same seed, same bytes.", 0, 2**63 - 1, flag="--seed", parameter="random_state")
