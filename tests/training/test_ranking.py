@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ import pytest
 from tests.conftest import made_up
 
 from xmach.data import Dataset, LabelTexts
-from xmach.errors import Interrupted, ModelCorrupt, ParameterError
+from xmach.errors import Interrupted, ModelCorrupt
 from xmach.ranking import weighing
 from xmach.store import ModelStore, load
 from xmach.training import MachConfig, StageProgress, fit
@@ -230,23 +229,6 @@ def test_profiles_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "model" / "ranker.safetensors").exists()
 
 
-def test_a_byte_budget(tmp_path: Path) -> None:
-    """Half for the profiles, half for the classifiers."""
-
-    def size(folder: Path) -> int:
-        return sum((folder / name).stat().st_size for name in ranked_files(folder))
-
-    data = made_up(600, 400, 60, labels_each=6)
-    fit(data, replace(CONFIG, ranker="profile"), tmp_path / "free", **LOCAL)
-    ranking = load(tmp_path / "free").ranking
-    assert ranking is not None
-    assert ranking.profiles is not None
-    budget = int(1.2 * ranking.profiles.n_bytes)  # 0.6 times the profiles
-    fit(data, replace(CONFIG, ranker="profile", ranker_bytes=budget), tmp_path / "model", **LOCAL)
-    assert 0.8 * budget / 2 < size(tmp_path / "model") < budget / 2 + 1000  # a header
-    assert size(tmp_path / "free") > budget / 2 + 1000
-
-
 def test_of_many_rows_some_give_negatives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
     real = parts_module.rows_of_labels
@@ -268,21 +250,6 @@ def test_of_many_rows_some_give_negatives(tmp_path: Path, monkeypatch: pytest.Mo
     assert again.ranker is not None
     for name, array in again.ranker.arrays().items():
         assert array.tobytes() == memory.ranking.ranker.arrays()[name].tobytes()
-
-
-@pytest.mark.parametrize(("kind", "least"), [("profile", 2 * (4 * 81 + 7 * 60)), ("linear", 2 * (4 * 81 + 7 * 60))])
-def test_a_budget_that_cannot_be_kept_is_rejected_before_training(tmp_path: Path, kind: str, least: int) -> None:
-    config = replace(CONFIG, ranker=kind, ranker_bytes=least - 1)
-    with pytest.raises(ParameterError, match=rf"ranker_bytes={least - 1} is too little .* give at least {least}"):
-        fit(DATA, config, tmp_path / "model", **LOCAL)
-    assert not (tmp_path / "model").exists()
-    fit(DATA, replace(config, ranker_bytes=least), tmp_path / "model", **LOCAL)
-
-
-def test_a_part_that_does_not_fit_names_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("xmach.training.fit"), "check_ranker_bytes", lambda plan: None)
-    with pytest.raises(ParameterError, match="ranker_bytes=100 is too little: profiles of 60 labels"):
-        fit(DATA, replace(CONFIG, ranker_bytes=100), **LOCAL)
 
 
 @pytest.mark.parametrize("config", [CONFIG, MachConfig(n_buckets=20, n_repetitions=1, hidden=(2,), epochs=1)])

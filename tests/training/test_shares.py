@@ -100,6 +100,15 @@ def test_an_array_job_that_trains_repetitions_and_the_ranker(tmp_path: Path, und
     assert contents(tmp_path / "model") == contents(undisturbed)
 
 
+def test_shares_in_worker_processes(tmp_path: Path, undisturbed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts_module, "POOLED_OCCURRENCES", 0)  # otherwise processes are not started for so few rows
+    model = begun(tmp_path / "model", undisturbed)
+    for share in ((2, 2), (1, 2), (2, 2)):
+        fit(DATA, CONFIG, model, executor="pool", workers=2, only_ranker=share)
+    trained(model)
+    assert contents(model) == contents(undisturbed)
+
+
 def test_copies_of_a_folder_are_joined_by_copying_progress(tmp_path: Path, undisturbed: Path) -> None:
     folders = [begun(tmp_path / name, undisturbed) for name in ("one", "two")]
     for _ in range(2):

@@ -63,11 +63,11 @@ class MachConfig(NetworkSettings, LinearSettings):
     )  # fmt: skip
     ranker: str = choice_option(
         AUTO, "Second look at the best labels: none, by profiles of the labels, or also by a linear classifier of each "
-        "label; auto: linear with linear buckets and estimator=auto, none otherwise.",
+        "label; auto: linear, but none if a network or an estimator was asked for, or rows are dense.",
         (AUTO, *RANKERS), flag="--ranker",
     )  # fmt: skip
     ranker_bytes: Any = option(
-        None, "The most bytes for profiles and classifiers of labels on disk; their smallest weights are dropped.",
+        None, "The most bytes of all ranker files; the smallest weights of profiles and classifiers are dropped.",
         lambda name, value: None if value is None else whole(name, value, 1), str, "--ranker-bytes", None,
     )  # fmt: skip
     seed: int = whole_option(0, "Same seed, same bytes.", 0, 2**63 - 1, flag="--seed", parameter="random_state")

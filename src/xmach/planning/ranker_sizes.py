@@ -62,15 +62,20 @@ class RankerSize:
 def expected_ranker(
     kind: str, n_labels: int, n_features: int, data: DataSize, most_bytes: int | None = None, text_entries: int = 0
 ) -> RankerSize:
-    """The second stage that rows will give, roughly. Each of its two parts takes at most half of `most_bytes`."""
+    """The second stage that rows will give, roughly.
+
+    Texts take what they need of `most_bytes`, profiles at most half of the rest or all of it without classifiers.
+    """
     values = max(1.0, data.nonzeros_per_row if data.sparse else float(n_features))
     occurrences = data.n_rows * data.labels_per_row
     present = max(1.0, min(float(n_labels), occurrences))
     pairs = occurrences * values / present  # values in the rows of a label, repeated ones included
-    most = float("inf") if most_bytes is None else most_bytes / 4  # entries of about 2 bytes
+    texts = RankerSize(0, text_entries=text_entries).text_bytes(n_labels, n_features)
+    room = float("inf") if most_bytes is None else max(0, most_bytes - texts) / 2  # entries of about 2 bytes
+    most = room if kind == PROFILE else room / 2
     entries = min(ceil(present * pairs / (1 + pairs / PROFILE_ENTRIES)), most)
     if kind == PROFILE:
         return RankerSize(ceil(entries), text_entries=text_entries)
     stored, tried = (expected_weights(n_features, ceil(present), data, cost) for cost in (TYPICAL_COST, HIGHEST_COST))
     listed = min(n_labels - 1, NEGATIVES_BY_SKETCH + NEW_BY_PROFILE * NEGATIVES_BY_PROFILE)
-    return RankerSize(ceil(entries), ceil(min(stored, most)), tried, ceil(listed * data.n_rows), text_entries)
+    return RankerSize(ceil(entries), ceil(min(stored, room - entries)), tried, ceil(listed * data.n_rows), text_entries)

@@ -131,7 +131,7 @@ def _wanted(only: Sequence[int] | None, n_repetitions: int) -> list[int]:
 
 def _check_ranker(job: Job, share: Share | None) -> None:
     """Reject a budget that the ranker cannot keep, and a share of one that cannot be divided."""
-    check_ranker_bytes(job.plan)
+    check_ranker_bytes(job)
     if share is not None:
         check_divisible(job)
 

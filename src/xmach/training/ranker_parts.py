@@ -22,20 +22,19 @@ from xmach.block_sizes import (
     POOLED_OCCURRENCES,
 )
 from xmach.data import Dataset
-from xmach.data.arrays import as_sparse_rows
 from xmach.errors import Interrupted
 from xmach.executors import Board, Executor, LocalExecutor
 from xmach.files import scratch_folder
-from xmach.learners import prepare_rows, stream
+from xmach.learners import prepare_rows
 from xmach.models.bucket_weights import BucketWeights
 from xmach.predictor import Predictor
 from xmach.ranking import LabelWeights, Profiles, ShortlistSizes
 from xmach.ranking.label_rows import LabelRows, rows_of_labels
-from xmach.ranking.label_texts import term_weights, text_part, text_profiles
 from xmach.ranking.label_training import RankerSettings
 from xmach.training.bucketing import mean_one
 from xmach.training.job import Job
-from xmach.training.ranker_budget import explained_budget
+from xmach.training.label_text_profiles import trained_texts
+from xmach.training.ranker_budget import RankerBudget, explained_budget
 from xmach.training.run import Resources, StageProgress, stopping_on_signals
 from xmach.training.shards import (
     Material,
@@ -54,7 +53,6 @@ SHORTLISTS, CLASSIFIERS = "shortlists", "classifiers of labels"  # stages of pro
 NEGATIVE_SIZES = ShortlistSizes(mach=NEGATIVES_BY_SKETCH, profile=NEGATIVES_BY_PROFILE)
 MOST_NEGATIVE_ROWS = 50_000  # or as many as there are labels: of more rows every second, third, ... gives negatives
 _ROWS = 8192  # rows of a shard
-_TERM_ROWS = 50_000  # at most, to learn what features of label texts are worth
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,7 @@ class RankerParts:
     predictor: Predictor
     resources: Resources
     material: Material
+    budget: RankerBudget
     scratch: Path | None  # for arrays that worker processes share; None if there are no such processes
 
     def profiles(self, most_bytes: int | None) -> Profiles:
@@ -78,19 +77,34 @@ class RankerParts:
 
     def texts(self) -> Profiles | None:
         """The texts of labels as profiles."""
-        texts, data, seed = self.job.label_text, self.job.data, self.job.plan.seed
-        if texts is None or not len(texts.ids):
+        if self.job.label_text is None:
             return None
-        part = text_part(texts.ids, as_sparse_rows(self.predictor.scaler.apply(texts.rows)), data.n_labels)
-        order = stream(seed, 0, "term weights").permutation(data.n_rows)[:_TERM_ROWS]
-        own = self.material.sparse_rows()
-        own = replace(own, values=own.values * np.float32(self.material.scale))
-        return text_profiles(part, self.job.plan.n_features, term_weights(part, own, data.labels, order))
+        rows = self.material.sparse_rows()
+        return trained_texts(self.job, replace(rows, values=rows.values * np.float32(self.material.scale)))
 
-    def negatives(self, profiles: Profiles) -> SharedArrays:
+    def shortlist_shards(self, profiles: Profiles) -> list[ShortlistShard]:
+        """What makes the shortlists of training rows."""
+        store, step, n_rows = self.resources.store, self._step, self.job.data.n_rows
+        local = self._searcher.workers == 1
+        shared = _shared(profiles.arrays(), None if local else self.scratch, "profiles")
+        return [
+            ShortlistShard(
+                _named("shortlists", rows),
+                self.material,
+                rows,
+                self.predictor if local or store is None else store.folder,
+                shared,
+                NEGATIVE_SIZES,
+                self.resources.executor.workers if local else 1,
+            )
+            for start in range(0, n_rows, _ROWS * step)
+            for rows in (range(start, min(start + _ROWS * step, n_rows), step),)
+        ]
+
+    def negatives(self, shards: Sequence[ShortlistShard]) -> SharedArrays:
         """The rows that wrongly have each label on their shortlist."""
         step, weights = self._step, _weights(self.job.data)
-        parts = self._run(SHORTLISTS, self._shortlist_shards(profiles), "rows", self._searcher)
+        parts = self._run(SHORTLISTS, shards, "rows", self._searcher)
         lengths = np.concatenate([np.diff(part["indptr"]) for part in parts])
         ids = np.concatenate([part["ids"] for part in parts])
         del parts  # these lists are the longest of all: only one copy of them stays
@@ -108,9 +122,8 @@ class RankerParts:
         with explained_budget(self.job.plan):
             return LabelWeights.join(parts, self.job.plan.n_features, self.job.data.n_labels, most_bytes=most_bytes)
 
-    def make_shortlists(self, profiles: Profiles, chosen: Selection) -> int:
+    def make_shortlists(self, shards: Sequence[ShortlistShard], chosen: Selection) -> int:
         """Make the chosen shards of the shortlists and leave them in the store; return how many others it lacks."""
-        shards = self._shortlist_shards(profiles)
         self._finished(SHORTLISTS, chosen(shards), "rows", self._searcher)
         return self._absent(shards)
 
@@ -136,24 +149,6 @@ class RankerParts:
         """Runs the shards of shortlists. A model in memory is not sent to worker processes."""
         executor = self.resources.executor
         return LocalExecutor() if executor.workers == 1 or self.resources.store is None else executor
-
-    def _shortlist_shards(self, profiles: Profiles) -> list[ShortlistShard]:
-        store, step, n_rows = self.resources.store, self._step, self.job.data.n_rows
-        local = self._searcher.workers == 1
-        shared = _shared(profiles.arrays(), None if local else self.scratch, "profiles")
-        return [
-            ShortlistShard(
-                _named("shortlists", rows),
-                self.material,
-                rows,
-                self.predictor if local or store is None else store.folder,
-                shared,
-                NEGATIVE_SIZES,
-                self.resources.executor.workers if local else 1,
-            )
-            for start in range(0, n_rows, _ROWS * step)
-            for rows in (range(start, min(start + _ROWS * step, n_rows), step),)
-        ]
 
     def _classifier_shards(self, negatives: SharedArrays, cost: float) -> list[RankerShard]:
         settings = RankerSettings(cost=cost)
@@ -204,7 +199,7 @@ def ranker_parts(job: Job, predictor: Predictor, resources: Resources) -> Iterat
     with _scratch(resources.executor) as scratch, stopping:
         try:
             material = _material(job, predictor, resources, board, scratch)
-            yield RankerParts(job, predictor, resources, material, scratch)
+            yield RankerParts(job, predictor, resources, material, RankerBudget.of(job), scratch)
         finally:
             board.close()
 

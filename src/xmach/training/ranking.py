@@ -12,7 +12,6 @@ from xmach.ranking import Fusion, Ranking, log_frequencies
 from xmach.training.choice import RankerChoice, best_fusion
 from xmach.training.fitted import Fitted
 from xmach.training.job import Job
-from xmach.training.ranker_budget import part_bytes
 from xmach.training.ranker_parts import RankerParts, ranker_parts
 from xmach.training.run import Resources
 from xmach.training.shards import SharedArrays
@@ -48,20 +47,23 @@ def train_ranking(
 
 def _trained(parts: RankerParts, choice: RankerChoice | None) -> Ranking | None:
     """The second stage, if it helps. Without a `choice`, the validation rows make it."""
-    plan, most_bytes = parts.job.plan, part_bytes(parts.job.plan)
+    plan, budget = parts.job.plan, parts.budget
     ranking = Ranking(Fusion({"mach": 1.0}), log_frequencies(parts.job.data.label_counts()), texts=parts.texts())
     ranked = plan.ranker != PROFILE and (choice is None or choice.fusion.uses("ranker"))
     if ranked or choice is None or choice.fusion.uses("profile"):
-        ranking = replace(ranking, profiles=parts.profiles(most_bytes))
+        ranking = replace(ranking, profiles=parts.profiles(budget.for_profiles(beside_classifiers=ranked)))
     if not ranked:
         choice = _chosen_without_ranker(parts, ranking) if choice is None else choice
         return choice.applied(ranking)
     assert ranking.profiles is not None
-    negatives = parts.negatives(ranking.profiles)
+    negatives = parts.negatives(parts.shortlist_shards(ranking.profiles))
     if choice is None:
         choice = _chosen(parts, ranking, negatives)
     if choice.fusion.uses("ranker"):
+        most_bytes = budget.for_classifiers(ranking.profiles if choice.fusion.uses("profile") else None)
         ranking = replace(ranking, ranker=parts.classifiers(negatives, choice.cost, most_bytes))
+    elif choice.fusion.uses("profile") and plan.ranker_bytes is not None:
+        ranking = replace(ranking, profiles=parts.profiles(budget.for_profiles(beside_classifiers=False)))
     return choice.applied(ranking)
 
 
@@ -69,9 +71,10 @@ def _chosen(parts: RankerParts, ranking: Ranking, negatives: SharedArrays) -> Ra
     """The cost and the fusion that rank the validation rows best."""
     job, best = parts.job, None
     assert job.validation is not None
+    most_bytes = parts.budget.for_classifiers(ranking.profiles)
     for cost in COSTS:
         ranking = replace(ranking, ranker=None)  # of the cost before
-        ranking = replace(ranking, ranker=parts.classifiers(negatives, cost, part_bytes(job.plan)))
+        ranking = replace(ranking, ranker=parts.classifiers(negatives, cost, most_bytes))
         fusion, quality = best_fusion(ranking, parts.predictor, job.data, job.validation)
         if best is None or quality > best[0]:
             best = quality, RankerChoice(fusion, cost)

@@ -18,7 +18,6 @@ from xmach.store import ModelStore, load
 from xmach.training.fitted import Fitted
 from xmach.training.held_out import split_rows
 from xmach.training.job import Job
-from xmach.training.ranker_budget import part_bytes
 from xmach.training.ranker_parts import RankerParts, ranker_parts
 from xmach.training.ranking import COSTS
 from xmach.training.run import Resources
@@ -107,12 +106,13 @@ def _trained(parts: RankerParts, share: Share, costs: Sequence[float]) -> str:
 
     Without `costs`, the trial that chooses the cost is missing.
     """
-    profiles = parts.profiles(part_bytes(parts.job.plan))
-    if missing := parts.make_shortlists(profiles, share.of):
+    profiles = parts.profiles(parts.budget.for_profiles(beside_classifiers=True))
+    shortlists = parts.shortlist_shards(profiles)
+    if missing := parts.make_shortlists(shortlists, share.of):
         return f"its shortlists are made, {missing} shards of others are missing; {_AGAIN}, for the classifiers"
     if not costs:
         return f"all shortlists are made, but the trial that share 1 trains is not finished; {_AGAIN}"
-    negatives = parts.negatives(profiles)
+    negatives = parts.negatives(shortlists)
     missing = sum([parts.make_classifiers(negatives, cost, share.of) for cost in costs])
     if missing:
         return (
