@@ -50,6 +50,15 @@ def test_labels_without_values_count_once() -> None:
         assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
 
 
+def test_without_values_and_row_weights_there_are_no_weights() -> None:
+    labels = random_labels(np.random.default_rng(3), 20, 6)
+    found = rows_of_labels(replace(labels, values=np.zeros(0, np.float32)), 1, 5)
+    weighted = rows_of_labels(labels, 1, 5)
+    assert (found.weighted, weighted.weighted, len(found.weights)) == (False, True, 0)
+    assert found.starts.tolist() == weighted.starts.tolist()
+    assert found.rows.tolist() == weighted.rows.tolist()
+
+
 def test_what_does_not_fit_is_rejected() -> None:
     labels = random_labels(np.random.default_rng(0), 5, 4, density=1.0)
     for first, stop in ((0, 5), (-1, 2), (3, 2)):

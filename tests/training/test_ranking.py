@@ -219,7 +219,7 @@ def test_of_many_rows_some_give_negatives(tmp_path: Path, monkeypatch: pytest.Mo
         return real(labels, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ranking_module, "rows_of_labels", spy)
-    monkeypatch.setattr(ranking_module, "MOST_NEGATIVE_ROWS", 180)  # of 600 rows every third
+    monkeypatch.setattr("xmach.planning.ranker_sizes.MOST_NEGATIVE_ROWS", 180)  # of 600 rows every third
     memory = fit(DATA, CONFIG, **LOCAL).predictor
     assert (200, 60) in asked
     fit(DATA, CONFIG, tmp_path / "model", **LOCAL)

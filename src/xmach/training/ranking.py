@@ -19,6 +19,7 @@ from xmach.block_sizes import (
     NEGATIVES_BY_PROFILE,
     NEGATIVES_BY_SKETCH,
     POOLED_OCCURRENCES,
+    TERM_ROWS,
 )
 from xmach.config import NONE, PROFILE
 from xmach.data import Dataset, LabelTexts
@@ -29,7 +30,7 @@ from xmach.files import scratch_folder
 from xmach.learners import prepare_rows, stream
 from xmach.metrics import propensities
 from xmach.models.bucket_weights import BucketWeights
-from xmach.planning import Plan
+from xmach.planning import Plan, negative_step
 from xmach.predictor import Predictor
 from xmach.ranking import Fusion, LabelWeights, Profiles, Ranking, Shortlist, ShortlistSizes, log_frequencies
 from xmach.ranking.fusion import DEPTH, Trial
@@ -54,11 +55,9 @@ from xmach.types import AnyArray, FloatArray, SparseRows
 
 COSTS = (0.3, 1.0, 3.0)  # of the classifiers; held-out rows choose
 NEGATIVE_SIZES = ShortlistSizes(mach=NEGATIVES_BY_SKETCH, profile=NEGATIVES_BY_PROFILE)
-MOST_NEGATIVE_ROWS = 50_000  # or as many as there are labels: of more rows every second, third, ... gives negatives
 _ROWS = 8192  # rows of a shard
 _BUDGETED = 2  # parts that share the bytes: profiles and classifiers
 _ENTRY_BYTES = 3  # of a profile, at most: a wide gap and a code
-_TERM_ROWS = 50_000  # at most, to learn what features of label texts are worth
 
 
 @dataclass(frozen=True)
@@ -161,16 +160,17 @@ class RankingTrainer:
             return None
         rows = as_sparse_rows(self._predictor.scaler.apply(self._label_text.rows))
         part = text_part(self._label_text.ids, rows, self._data.n_labels)
-        order = stream(self._plan.seed, 0, "term weights").permutation(self._data.n_rows)[:_TERM_ROWS]
-        own = material.sparse_rows()
+        order = stream(self._plan.seed, 0, "term weights").permutation(self._data.n_rows)[:TERM_ROWS]
+        own = material.sparse_rows().take(order)
         own = replace(own, values=own.values * np.float32(material.scale))
-        return text_profiles(part, self._plan.n_features, term_weights(part, own, self._data.labels, order))
+        weights = term_weights(part, own, self._data.labels.take(order))
+        return text_profiles(part, self._plan.n_features, weights)
 
     def _negatives(self, material: Material, profiles: Profiles | None, scratch: Path | None) -> SharedArrays:
         """The rows that wrongly have each label on their shortlist."""
         assert profiles is not None
         n_rows, store, executor = self._data.n_rows, self._store, self._executor
-        step = max(1, n_rows // max(MOST_NEGATIVE_ROWS, self._data.n_labels))
+        step = negative_step(n_rows, self._data.n_labels)
         local = executor.workers == 1 or store is None  # a model in memory is not sent to worker processes
         shared = _shared(profiles.arrays(), None if local else scratch, "profiles")
         shards = [
@@ -194,7 +194,7 @@ class RankingTrainer:
         weights = _weights(self._data)
         lists = rows_of_labels(wrong, 0, wrong.n_columns, None if weights is None else weights[::step])
         if step > 1:
-            lists = lists._replace(rows=lists.rows * np.int32(step))
+            lists.rows[:] *= np.int32(step)  # in place: there are many
         return _shared(_lists(lists), scratch, "negatives")
 
     def _classifiers(self, material: Material, negatives: SharedArrays, cost: float) -> LabelWeights:

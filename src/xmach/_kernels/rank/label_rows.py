@@ -31,7 +31,7 @@ def fill_rows(
     """Write the rows of label first + l from places[l] on, ascending; `places` moves along.
 
     A row's weight for a label is the label's value times the row's weight. `values` and `row_weights` may be empty:
-    all 1.
+    all 1. If `out_weights` is empty, no weights are written.
     """
     for i in range(len(indptr) - 1):
         row_weight = row_weights[i] if len(row_weights) > 0 else np.float32(1.0)
@@ -40,5 +40,6 @@ def fill_rows(
             if 0 <= label < len(places):
                 place = places[label]
                 out_rows[place] = i
-                out_weights[place] = (values[j] if len(values) > 0 else np.float32(1.0)) * row_weight
+                if len(out_weights) > 0:
+                    out_weights[place] = (values[j] if len(values) > 0 else np.float32(1.0)) * row_weight
                 places[label] = place + 1
