@@ -40,9 +40,10 @@ def test_the_steps_by_hand() -> None:
     profiles = RANKER.profile_bytes(700, 1000)
     assert steps.shard == 16 * 8000 + 12 * 1000  # one shard has all labels
     assert steps.profiles == rows + labels + 16 * 3000 + 12 * 1000
-    assert steps.shortlists == rows + labels + profiles + 8 * 20 * 500
+    assert steps.shortlists == rows + labels + profiles + 4 * 20 * 500 + 16 * 700
     assert steps.classifiers == rows + labels + profiles + 4 * 20 * 500 + 8 * 700 + steps.shard
     in_memory = ranker_steps(SHAPE, RANKER, DATA, stored=False)
+    assert in_memory.shortlists - steps.shortlists == 4 * 20 * 500
     assert in_memory.classifiers - steps.classifiers == 8 * 8000
 
 
@@ -52,7 +53,7 @@ def test_a_ranker_counts_in_the_peak_of_training() -> None:
     assert with_ranker.total == with_ranker.ranking > without.total + RANKING_BYTES
     assert replace(with_ranker, ranking=0) == without
     more = replace(SHAPE, ranker=replace(RANKER, listed=RANKER.listed + 20_000))
-    assert training_memory(more, DATA, 8).ranking > with_ranker.ranking + 0.9 * 8 * 10**7
+    assert training_memory(more, DATA, 8).ranking > with_ranker.ranking + 0.9 * 4 * 10**7
 
 
 def test_of_many_rows_some_give_negatives() -> None:

@@ -34,7 +34,7 @@ SHARD_BYTES = 16  # an entry of a shard in work: as it was found, and copied wit
 CODE_BYTES = 1  # an entry that was rounded, and waits for its place
 POSITIVE_BYTES = 8  # a row of a label: its number and its weight
 NEGATIVE_BYTES = 4  # a row that is a negative one of a label: its number
-TURNING_BYTES = 8  # of one while shortlists by row become rows by label
+LISTING_BYTES = 4  # of one in a finished shard of shortlists, which wait in memory if there is no store
 BUDGET_BYTES = 2  # an entry whose code is made again for each budget that is tried
 EXAMPLE_BYTES = 18  # a candidate of a row that learns term weights: its number and whether it is right, joined
 TERM_BYTES = 44  # a feature: what it is worth, and three sums
@@ -73,7 +73,7 @@ def ranker_steps(shape: Shape, ranker: RankerSize, data: DataSize, *, stored: bo
         preparing=max(12 * values, 8 * values + BLOCK_VALUE_BYTES * block) + 16 * n + 32 * d,
         texts=kept + (_terms(ranker, K, d, data) if ranker.text_entries else 0),
         profiles=kept + _making(ranker, K, profiles, stored) + 12 * d,
-        shortlists=kept + profiles + TURNING_BYTES * wrong,
+        shortlists=kept + profiles + negatives + 8 * K + (0 if stored else LISTING_BYTES * wrong),
         classifiers=kept + profiles + negatives + max(shard + waiting, _joining(ranker.tried_weights, classifiers)),
         choosing=kept + profiles + negatives + classifiers + ranker.tried_weights // 8
         + CHOICE_BYTES * min(MOST_HELD_OUT, data.n_validation) * shortlisted(shape, ranker),

@@ -35,7 +35,7 @@ from xmach.predictor import Predictor
 from xmach.ranking import Fusion, LabelWeights, Profiles, Ranking, Shortlist, ShortlistSizes, log_frequencies
 from xmach.ranking.fusion import DEPTH, Trial
 from xmach.ranking.label_joining import least_bytes as classifier_bytes
-from xmach.ranking.label_rows import LabelRows, rows_of_labels
+from xmach.ranking.label_rows import LabelRows, rows_of_labels, rows_of_parts
 from xmach.ranking.label_texts import term_weights, text_part, text_profiles
 from xmach.ranking.label_training import RankerSettings
 from xmach.ranking.profiles import least_bytes as profile_bytes
@@ -55,7 +55,7 @@ from xmach.types import AnyArray, FloatArray, SparseRows
 
 COSTS = (0.3, 1.0, 3.0)  # of the classifiers; held-out rows choose
 NEGATIVE_SIZES = ShortlistSizes(mach=NEGATIVES_BY_SKETCH, profile=NEGATIVES_BY_PROFILE)
-_ROWS = 8192  # rows of a shard
+_LEAST_ROWS, _ROW_SHARDS = 8192, 256  # rows of a shard, at least; shards, at most: each is an open file in the end
 _BUDGETED = 2  # parts that share the bytes: profiles and classifiers
 _ENTRY_BYTES = 3  # of a profile, at most: a wide gap and a code
 
@@ -171,6 +171,7 @@ class RankingTrainer:
         assert profiles is not None
         n_rows, store, executor = self._data.n_rows, self._store, self._executor
         step = negative_step(n_rows, self._data.n_labels)
+        size = step * max(_LEAST_ROWS, -(-n_rows // (_ROW_SHARDS * step)))  # of a shard, the rows between included
         local = executor.workers == 1 or store is None  # a model in memory is not sent to worker processes
         shared = _shared(profiles.arrays(), None if local else scratch, "profiles")
         shards = [
@@ -183,18 +184,14 @@ class RankingTrainer:
                 NEGATIVE_SIZES,
                 1 if executor.workers == 1 or not local else executor.workers,
             )
-            for start in range(0, n_rows, _ROWS * step)
-            for rows in (range(start, min(start + _ROWS * step, n_rows), step),)
+            for start in range(0, n_rows, size)
+            for rows in (range(start, min(start + size, n_rows), step),)
         ]
-        parts = self._run("shortlists", shards, "rows", LocalExecutor() if local else executor)
-        lengths = np.concatenate([np.diff(part["indptr"]) for part in parts])
-        ids = np.concatenate([part["ids"] for part in parts])
-        del parts  # these lists are the longest of all: only one copy of them stays
-        wrong = SparseRows(np.append(0, np.cumsum(lengths)), ids, np.zeros(0, np.float32), self._data.n_labels)
+        arrays = self._run("shortlists", shards, "rows", LocalExecutor() if local else executor)
+        nothing, n_labels = np.zeros(0, np.float32), self._data.n_labels
+        wrong = [SparseRows(each["indptr"], each["ids"], nothing, n_labels) for each in arrays]
         weights = _weights(self._data)
-        lists = rows_of_labels(wrong, 0, wrong.n_columns, None if weights is None else weights[::step])
-        if step > 1:
-            lists.rows[:] *= np.int32(step)  # in place: there are many
+        lists = rows_of_parts(wrong, step, None if weights is None else weights[::step])
         return _shared(_lists(lists), scratch, "negatives")
 
     def _classifiers(self, material: Material, negatives: SharedArrays, cost: float) -> LabelWeights:
