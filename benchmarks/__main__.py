@@ -47,6 +47,20 @@ BENCHMARKS = {
     ),
     "reading": Benchmark("benchmarks.reading", 1, "XMC text to arrays against scikit-learn's svmlight loader"),
     "memory": Benchmark("benchmarks.memory", 4, "the memory that a plan tells against measured peaks"),
+    "many-labels": Benchmark(
+        "benchmarks.many_labels",
+        30,
+        "a million labels with default settings: time and memory of each stage; `many-labels --help` has its options",
+        asked_for=True,
+        takes_options=True,
+    ),
+    "ten-million": Benchmark(
+        "benchmarks.ten_million",
+        40,
+        "profiles and a ranker of ten million labels: time and memory of each stage",
+        asked_for=True,
+        takes_options=True,
+    ),
     "presets": Benchmark("benchmarks.paper.presets", 1, "what the paper's experiments would cost"),
     "learners": Benchmark("benchmarks.learners", 5, "scikit-learn classifiers as base learners"),
     "multilabel": Benchmark(

@@ -24,6 +24,8 @@ DENSE = RowFacts(n_labels=1000, n_features=500, values_per_row=500.0, labels_per
         (TAGS, {"n_repetitions": 1}, {"bucketing": "random"}),
         (TAGS, {"bucketing": "clustered"}, {"bucketing": "clustered"}),
         (PRODUCTS, {}, {"learner": "linear", "linear_loss": "softmax", "bucketing": "mixed"}),
+        (PRODUCTS._replace(n_labels=10**6), {}, {"linear_loss": "softmax", "n_buckets": 2**29 // 130_000}),  # 6 GiB
+        (PRODUCTS._replace(n_labels=10**6, n_features=2**20), {}, {"linear_loss": "squared_hinge", "n_buckets": 4000}),
         (PRODUCTS, {"cost": 1.0}, {"linear_loss": "squared_hinge"}),  # softmax has none
         (PRODUCTS, {"linear_loss": "squared_hinge"}, {"linear_loss": "squared_hinge"}),
         (TEXTS._replace(rows_per_label=1.2), {}, {"linear_loss": "squared_hinge"}),  # softmax needs one label per row

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import memory as bench
+from benchmarks import memory_cases as cases
 
 from xmach.planning import DataSize, Shape, prediction_bytes, training_bytes, training_memory
 from xmach.planning.linear_memory import KERNEL_BYTES
@@ -63,6 +64,6 @@ def test_prediction_maps_the_stored_weights() -> None:
 
 @linux_only
 def test_a_small_run_takes_what_was_planned(tmp_path: Path) -> None:
-    bench.train(bench.SMALL_LINEAR, tmp_path)  # compiles the kernels, where that was not done yet
-    planned, measured = bench.train(bench.SMALL_LINEAR, tmp_path)
+    bench.train(cases.SMALL_LINEAR, tmp_path)  # compiles the kernels, where that was not done yet
+    planned, measured = bench.train(cases.SMALL_LINEAR, tmp_path)
     assert 0.9 <= measured / planned <= 1.1

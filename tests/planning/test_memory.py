@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import memory as bench
+from benchmarks import memory_cases as cases
 
 import xmach
 from xmach import block_sizes
@@ -196,8 +197,8 @@ def test_parameters_refused(call: Callable[[], object], message: str) -> None:
 
 @linux_only
 def test_a_small_run_takes_what_was_planned(tmp_path: Path) -> None:
-    bench.train(bench.SMALL, tmp_path)  # compiles the kernels, where that was not done yet
-    planned, measured = bench.train(bench.SMALL, tmp_path)
+    bench.train(cases.SMALL, tmp_path)  # compiles the kernels, where that was not done yet
+    planned, measured = bench.train(cases.SMALL, tmp_path)
     assert 0.9 <= measured / planned <= 1.1
 
 
@@ -211,15 +212,15 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @linux_only
 @pytest.mark.slow
-@pytest.mark.parametrize("name", bench.TRAINING)
+@pytest.mark.parametrize("name", cases.TRAINING)
 def test_training_takes_what_was_planned(name: str, compiled: Path) -> None:
-    planned, measured = bench.train(bench.TRAINING[name], compiled)
+    planned, measured = bench.train(cases.TRAINING[name], compiled)
     assert 0.9 <= measured / planned <= 1.1
 
 
 @linux_only
 @pytest.mark.slow
-@pytest.mark.parametrize("name", bench.PREDICTION)
+@pytest.mark.parametrize("name", cases.PREDICTION)
 def test_predicting_takes_what_was_planned(name: str, compiled: Path) -> None:
-    planned, measured = bench.predict(bench.PREDICTION[name], compiled)
+    planned, measured = bench.predict(cases.PREDICTION[name], compiled)
     assert 0.9 <= measured / planned <= 1.1

@@ -182,3 +182,13 @@ def test_logistic_losses_keep_more_weights() -> None:
     assert logistic == pytest.approx(2.5 * hinge, rel=1e-4)
     alone = pruned_one_vs_all(replace(TEXTS, linear_loss="both")).weights or 0
     assert alone == pytest.approx(1.75 * (pruned_one_vs_all(TEXTS).weights or 0), rel=1e-4)
+
+
+def test_buckets_trained_together_are_as_many_as_memory_has_room_for() -> None:
+    few = Request(50_000, 80_000, data=DataSize(60_000, 15, 1), learner="linear", linear_loss="softmax")
+    many = propose(replace(few, n_labels=10**6, n_features=2**18))
+    assert propose(few).shape.n_buckets == 1780
+    assert "8 sqrt(K)" in propose(few).reasons[0]
+    assert many.shape.n_buckets == 2048
+    assert "as many as 536,870,912 weights of all features have room for" in many.reasons[0]
+    assert many.training.total < 8 * 10**9

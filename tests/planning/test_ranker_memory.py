@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import memory as bench
+from benchmarks import memory_cases as cases
 
 from xmach.errors import ParameterError
 from xmach.planning import (
@@ -17,6 +18,7 @@ from xmach.planning import (
     Shape,
     expected_ranker,
     held_out_size,
+    negative_step,
     prediction_bytes,
     propose,
     training_memory,
@@ -25,7 +27,7 @@ from xmach.planning import (
 from xmach.planning.ranker_memory import BEAM_BYTES, RANKING_BYTES, ranker_steps, trial_size
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-RANKER = RankerSize(profile_entries=3000, weights=5000, tried_weights=8000, negatives=10_000)
+RANKER = RankerSize(profile_entries=3000, weights=5000, tried_weights=8000, listed=20)
 SHAPE = Shape(n_labels=700, n_features=1000, hidden=(), n_buckets=512, n_repetitions=4, weights=6000, ranker=RANKER)
 DATA = DataSize(n_rows=500, nonzeros_per_row=2.5, labels_per_row=2)
 MANY = DataSize(n_rows=300_000, nonzeros_per_row=10, labels_per_row=2)
@@ -38,9 +40,10 @@ def test_the_steps_by_hand() -> None:
     profiles = RANKER.profile_bytes(700, 1000)
     assert steps.shard == 16 * 8000 + 12 * 1000  # one shard has all labels
     assert steps.profiles == rows + labels + 16 * 3000 + 12 * 1000
-    assert steps.shortlists == rows + labels + profiles + 13 * 10_000
-    assert steps.classifiers == rows + labels + profiles + 8 * 10_000 + 8 * 700 + steps.shard
+    assert steps.shortlists == rows + labels + profiles + 4 * 20 * 500 + 16 * 700
+    assert steps.classifiers == rows + labels + profiles + 4 * 20 * 500 + 8 * 700 + steps.shard
     in_memory = ranker_steps(SHAPE, RANKER, DATA, stored=False)
+    assert in_memory.shortlists - steps.shortlists == 4 * 20 * 500
     assert in_memory.classifiers - steps.classifiers == 8 * 8000
 
 
@@ -49,8 +52,25 @@ def test_a_ranker_counts_in_the_peak_of_training() -> None:
     assert without.ranking == 0
     assert with_ranker.total == with_ranker.ranking > without.total + RANKING_BYTES
     assert replace(with_ranker, ranking=0) == without
-    more = replace(SHAPE, ranker=replace(RANKER, negatives=RANKER.negatives + 10**7))
-    assert training_memory(more, DATA, 8).ranking > with_ranker.ranking + 0.9 * 13 * 10**7
+    more = replace(SHAPE, ranker=replace(RANKER, listed=RANKER.listed + 20_000))
+    assert training_memory(more, DATA, 8).ranking > with_ranker.ranking + 0.9 * 4 * 10**7
+
+
+def test_of_many_rows_some_give_negatives() -> None:
+    size = expected_ranker("linear", 700, 1000, MANY)
+    assert (size.listed, negative_step(300_000, 700), negative_step(99_999, 700)) == (60, 6, 1)
+    assert size.negatives(300_000, 700) == 60 * 50_000
+    assert size.negatives(300_000, 200_000) == 60 * 300_000  # every label gets some
+    assert size.negatives(100_001, 700) == 60 * 50_001
+
+
+def test_term_weights_count_if_labels_have_texts() -> None:
+    steps = ranker_steps(SHAPE, replace(RANKER, text_entries=10**6), DATA, stored=True)
+    without = ranker_steps(SHAPE, RANKER, DATA, stored=True)
+    lists = replace(RANKER, text_entries=10**6).text_bytes(700, 1000)
+    learned = 17 * 10**6 + lists + 18 * 500 * 102 + 16 * 1250 + 44 * 1000
+    assert steps.texts == without.texts + lists + learned
+    assert steps.profiles == without.profiles + lists  # they stay
 
 
 def test_a_trial_model_has_a_copy_of_most_rows() -> None:
@@ -93,6 +113,7 @@ def test_the_expected_ranker() -> None:
     profiles = expected_ranker("profile", 46_316, 20_000, data)
     assert profiles == RankerSize(found.profile_entries)
     limited = expected_ranker("linear", 46_316, 20_000, data, most_bytes=10**6)
+    assert limited.profile_entries + limited.dropped_entries == pytest.approx(found.profile_entries, abs=1)
     assert limited.stored_bytes(46_316, 20_000) < found.stored_bytes(46_316, 20_000)
     assert limited.tried_weights == found.tried_weights  # they are dropped when they are joined
 
@@ -110,6 +131,6 @@ def test_a_budget_that_only_the_ranker_exceeds() -> None:
 
 @linux_only
 def test_a_small_run_takes_what_was_planned(tmp_path: Path) -> None:
-    bench.train(bench.SMALL_RANKED, tmp_path)  # compiles the kernels, where that was not done yet
-    planned, measured = bench.train(bench.SMALL_RANKED, tmp_path)
+    bench.train(cases.SMALL_RANKED, tmp_path)  # compiles the kernels, where that was not done yet
+    planned, measured = bench.train(cases.SMALL_RANKED, tmp_path)
     assert 0.9 <= measured / planned <= 1.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from tests.ranking.label_data import random_labels
 from tests.reference.profiles import rows_of_label_slow
 
 from xmach.errors import InputError
-from xmach.ranking.label_rows import rows_of_labels
+from xmach.ranking.label_rows import rows_of_labels, rows_of_parts
 from xmach.types import SparseRows
 
 
@@ -48,6 +49,44 @@ def test_labels_without_values_count_once() -> None:
     found = rows_of_labels(replace(labels, values=np.zeros(0, np.float32)), 1, 5, weights)
     for one, other in zip(found, rows_of_labels(ones, 1, 5, weights), strict=True):
         assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+def test_without_values_and_row_weights_there_are_no_weights() -> None:
+    labels = random_labels(np.random.default_rng(3), 20, 6)
+    found = rows_of_labels(replace(labels, values=np.zeros(0, np.float32)), 1, 5)
+    weighted = rows_of_labels(labels, 1, 5)
+    assert (found.weighted, weighted.weighted, len(found.weights)) == (False, True, 0)
+    assert found.starts.tolist() == weighted.starts.tolist()
+    assert found.rows.tolist() == weighted.rows.tolist()
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 5), st.booleans(), st.sets(st.integers(1, 11)))
+def test_parts_are_as_good_as_all_rows(seed: int, n_labels: int, step: int, weighted: bool, cuts: set[int]) -> None:
+    draw = np.random.default_rng(seed)
+    labels = random_labels(draw, 12, n_labels)
+    row_weights = draw.random(12).astype(np.float32) if weighted else None
+    bounds = [0, *sorted(cuts), 12]
+    parts = []
+    for start, stop in pairwise(bounds):
+        part = labels.slice(start, stop)
+        indptr, within = part.indptr - part.indptr[0], slice(part.indptr[0], part.indptr[-1])
+        parts.append(SparseRows(indptr, part.indices[within], part.values[within], n_labels))
+    found, whole = rows_of_parts(parts, step, row_weights), rows_of_labels(labels, 0, n_labels, row_weights)
+    assert found.starts.tolist() == whole.starts.tolist()
+    assert found.rows.tolist() == (step * whole.rows).tolist()
+    assert found.weights.tolist() == whole.weights.tolist()
+
+
+def test_parts_that_do_not_fit_are_rejected() -> None:
+    labels = random_labels(np.random.default_rng(0), 5, 4, density=1.0)
+    for place, change in ((0, 1), (2, -9), (5, 1), (5, -1)):
+        starts = labels.indptr.copy()
+        starts[place] += change
+        with pytest.raises(InputError, match="the starts of label rows do not rise from 0 to"):
+            rows_of_parts([labels, replace(labels, indptr=starts)])
+    with pytest.raises(InputError, match="label rows have 10 rows but there are 9 weights"):
+        rows_of_parts([labels, labels], 1, np.ones(9, np.float32))
 
 
 def test_what_does_not_fit_is_rejected() -> None:

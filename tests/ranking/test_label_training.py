@@ -113,6 +113,17 @@ def test_mapped_arrays_are_as_good(tmp_path: Path) -> None:
         assert array.tobytes() == same.tobytes()
 
 
+def test_rows_without_weights_weigh_one() -> None:
+    rows, lists = unit_rows(40, 30), [random_lists(20, 40, share, seed) for share, seed in ((0.2, 1), (0.4, 2))]
+    ones = [each._replace(weights=np.ones(len(each.rows), np.float32)) for each in lists]
+    bare = [each._replace(weights=np.zeros(0, np.float32)) for each in lists]
+    expected = train_labels(rows, *ones, RankerSettings(), 0)
+    for positives in (ones[0], bare[0]):
+        found = train_labels(rows, positives, bare[1], RankerSettings(), 0)
+        for array, same in zip(expected[1:], found[1:], strict=True):
+            assert array.tobytes() == same.tobytes()
+
+
 def test_another_seed_gives_another_order_of_rows() -> None:
     rows, lists = unit_rows(40, 30), (random_lists(5, 40, 0.2, 1), random_lists(5, 40, 0.4, 2))
     one, other = (train_labels(rows, *lists, RankerSettings(passes=1), seed) for seed in (0, 2**64 - 1))

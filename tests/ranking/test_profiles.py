@@ -178,6 +178,15 @@ def test_parameters_out_of_range() -> None:
             profile_part(one, positives, 5, energy)
     with pytest.raises(InputError, match="has rows outside 0 to 0"):
         profile_part(one, LabelRows(0, np.array([0, 1]), np.array([1], np.int32), np.ones(1, np.float32)))
+    with pytest.raises(InputError, match="1 rows> has 2 weights"):
+        profile_part(one, LabelRows(0, np.array([0, 1]), np.array([0], np.int32), np.ones(2, np.float32)))
+
+
+def test_rows_without_weights_weigh_one() -> None:
+    one = as_sparse_rows(np.array([[1.0, 0.5]], np.float32))
+    bare = LabelRows(0, np.array([0, 1]), np.array([0], np.int32), np.zeros(0, np.float32))
+    weighted = bare._replace(weights=np.ones(1, np.float32))
+    assert profile_part(one, bare).values.tolist() == profile_part(one, weighted).values.tolist()
 
 
 def test_pickle_repr_and_arrays() -> None:

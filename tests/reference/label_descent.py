@@ -37,7 +37,8 @@ def own_rows(positives: LabelRows, negatives: LabelRows, i: int, cost: float) ->
     holds = set(positives.rows[spans[0]].tolist())
     found = []
     for sign, lists, span in ((1.0, positives, spans[0]), (-1.0, negatives, spans[1])):
-        for row, weight in zip(lists.rows[span].tolist(), lists.weights[span].tolist(), strict=True):
+        rows, weights = lists.rows[span], lists.weights[span] if lists.weighted else np.ones(span.stop - span.start)
+        for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
             if cost * weight > 1e-30 and (sign > 0 or row not in holds):
                 found.append((row, sign, 0.5 / (cost * weight)))
         if not found:

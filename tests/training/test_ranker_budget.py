@@ -17,8 +17,7 @@ from xmach.data import LabelTexts
 from xmach.data.arrays import as_sparse_rows
 from xmach.errors import ParameterError
 from xmach.features import fit_scaler
-from xmach.ranking import Profiles, profile_part, rows_of_labels
-from xmach.ranking import fusion as fusion_module
+from xmach.ranking import Profiles, profile_part, rows_of_labels, weighing
 from xmach.training import fit, plan_training
 from xmach.training.label_text_profiles import text_bytes
 from xmach.training.ranker_budget import HEADER_BYTES, RankerBudget
@@ -27,7 +26,7 @@ from xmach.training.ranker_budget import HEADER_BYTES, RankerBudget
 @pytest.fixture(scope="module", autouse=True)
 def no_part_is_left_out() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fusion_module, "_LEAST_GAIN", -1.0)
+        patch.setattr(weighing, "_LEAST_GAIN", -1.0)
         yield
 
 

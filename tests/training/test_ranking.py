@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +46,7 @@ def every_part_in_small_shards() -> Iterator[None]:
     """Several shards of everything, and no part is left out."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts_module, "LEAST_SHARD_LABELS", 16)
-        patch.setattr(parts_module, "_ROWS", 256)
+        patch.setattr(parts_module, "_LEAST_ROWS", 256)
         patch.setattr(weighing, "_LEAST_GAIN", -1.0)
         yield
 
@@ -230,17 +230,17 @@ def test_profiles_alone(tmp_path: Path) -> None:
 
 
 def test_of_many_rows_some_give_negatives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, int]] = []
-    real = parts_module.rows_of_labels
+    asked: list[int] = []
+    real = parts_module.rows_of_parts
 
-    def spy(labels: SparseRows, *rest: object) -> object:
-        asked.append(labels.shape)
-        return real(labels, *rest)  # type: ignore[arg-type]
+    def spy(parts: Sequence[SparseRows], *rest: object) -> object:
+        asked.append(sum(part.n_rows for part in parts))
+        return real(parts, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(parts_module, "rows_of_labels", spy)
-    monkeypatch.setattr(parts_module, "MOST_NEGATIVE_ROWS", 180)  # of 600 rows every third
+    monkeypatch.setattr(parts_module, "rows_of_parts", spy)
+    monkeypatch.setattr("xmach.planning.ranker_sizes.MOST_NEGATIVE_ROWS", 180)  # of 600 rows every third
     memory = fit(DATA, CONFIG, **LOCAL).predictor
-    assert (200, 60) in asked
+    assert 200 in asked
     fit(DATA, CONFIG, tmp_path / "model", **LOCAL)
     assert memory is not None
     assert memory.ranking is not None
@@ -367,7 +367,7 @@ from tests.training.test_ranking import CONFIG, DATA
 from xmach.training import fit
 from xmach.ranking import weighing
 from xmach.training import ranker_parts
-ranker_parts.LEAST_SHARD_LABELS, ranker_parts._ROWS, weighing._LEAST_GAIN = 16, 256, -1.0
+ranker_parts.LEAST_SHARD_LABELS, ranker_parts._LEAST_ROWS, weighing._LEAST_GAIN = 16, 256, -1.0
 fit(DATA, CONFIG, Path(sys.argv[1]), executor="local")
 """
 

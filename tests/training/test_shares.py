@@ -28,7 +28,7 @@ HELD_OUT, ROWS = DATA.slice(0, 100), DATA.slice(100, 600)
 def every_part_in_small_shards() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts_module, "LEAST_SHARD_LABELS", 16)
-        patch.setattr(parts_module, "_ROWS", 128)
+        patch.setattr(parts_module, "_LEAST_ROWS", 128)
         patch.setattr(weighing, "_LEAST_GAIN", -1.0)
         yield
 
@@ -126,7 +126,7 @@ from pathlib import Path
 from tests.training.test_ranking import CONFIG, DATA
 from xmach.training import fit, ranker_parts
 from xmach.ranking import weighing
-ranker_parts.LEAST_SHARD_LABELS, ranker_parts._ROWS, weighing._LEAST_GAIN = 16, 128, -1.0
+ranker_parts.LEAST_SHARD_LABELS, ranker_parts._LEAST_ROWS, weighing._LEAST_GAIN = 16, 128, -1.0
 fit(DATA, CONFIG, Path(sys.argv[1]), executor="local", only_ranker=(int(sys.argv[2]), 2))
 """
 

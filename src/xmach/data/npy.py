@@ -106,8 +106,8 @@ def let_go(array: AnyArray) -> None:
     Otherwise a pass over a large file would end with all of it resident. An array in memory is not changed.
     """
     base: object = array
-    while isinstance(base, np.ndarray):
-        base = base.base
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.base if isinstance(base, np.ndarray) else base.obj
     if isinstance(base, mmap.mmap) and not array.flags.writeable:  # pages that were written to would be lost
         base.madvise(mmap.MADV_DONTNEED)
 

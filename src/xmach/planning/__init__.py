@@ -23,7 +23,7 @@ from xmach.planning.memory import (
 from xmach.planning.plan import Plan
 from xmach.planning.proposal import Proposal, Request, propose, suggested_buckets, workers_within
 from xmach.planning.ranker_memory import held_out_size
-from xmach.planning.ranker_sizes import RankerSize, expected_ranker
+from xmach.planning.ranker_sizes import RankerSize, expected_ranker, negative_step
 from xmach.planning.sizes import (
     Shape,
     inverted_index_bytes,
@@ -77,6 +77,7 @@ __all__ = [
     "inverted_index_bytes",
     "is_close",
     "kept_weights",
+    "negative_step",
     "network_parameters",
     "odds",
     "one_vs_all_operations",

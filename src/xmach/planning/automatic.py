@@ -22,7 +22,7 @@ from xmach.config import (
     SQUARED_HINGE,
     MachConfig,
 )
-from xmach.planning.linear_proposal import LINEAR_REPETITIONS, linear_buckets
+from xmach.planning.linear_proposal import LINEAR_REPETITIONS, fits_joint, linear_buckets
 from xmach.planning.proposal import GOOD_REPETITIONS, suggested_buckets
 
 FEW_FEATURES = 1000  # a linear classifier with at most this many weights learns less than a network can
@@ -61,7 +61,8 @@ def decide(config: MachConfig, rows: RowFacts, better: str | None = None) -> Mac
     n_labels, linear = rows.n_labels, isinstance(learner, str) and learner == LINEAR
     loss = _linear_loss(config, rows)
     if linear:
-        n_buckets = linear_buckets(n_labels, suggested_buckets(n_labels), joint=loss == SOFTMAX)
+        usual = suggested_buckets(n_labels)
+        n_buckets = linear_buckets(n_labels, usual, joint=loss == SOFTMAX, n_features=rows.n_features)
         n_repetitions = LINEAR_REPETITIONS
     else:
         n_buckets, n_repetitions = NETWORK_BUCKETS if asked_for else suggested_buckets(n_labels), GOOD_REPETITIONS
@@ -86,7 +87,8 @@ def _linear_loss(config: MachConfig, rows: RowFacts) -> str:
     """The loss of linear buckets; a cost that was given implies one that has a cost."""
     if config.linear_loss != AUTO:
         return str(config.linear_loss)
-    if config.cost == AUTO and rows.rows_per_label < FEW_ROWS and rows.labels_per_row < ONE_LABEL:
+    few = rows.rows_per_label < FEW_ROWS and rows.labels_per_row < ONE_LABEL
+    if config.cost == AUTO and few and fits_joint(rows.n_features, suggested_buckets(rows.n_labels)):
         return SOFTMAX
     return BOTH if config.cost == AUTO and is_close(rows) else SQUARED_HINGE
 

@@ -16,17 +16,24 @@ if TYPE_CHECKING:
 
 LINEAR_BUCKETS = 1000  # proposed if there are half as many labels again, even if 4 sqrt(K) is less
 LINEAR_REPETITIONS, FEWEST_LINEAR = 8, 4  # proposed; at least, if memory is short
+JOINT_WEIGHTS = 2**29  # d x B at most, if buckets are trained together: 6 GiB with Adam's moments
 
 
-def linear_buckets(n_labels: int, usual: int, *, joint: bool = False) -> int:
+def linear_buckets(n_labels: int, usual: int, *, joint: bool = False, n_features: int = 1) -> int:
     """B for linear buckets; `usual` is what a network would get.
 
     If a repetition's buckets are trained together, by softmax, twice as many: on Home Depot, 2,000 buckets found 74.0 %
-    of the right products among the first 100, and 1,000 found 70.5 % (R = 8, held-out queries).
+    of the right products among the first 100, and 1,000 found 70.5 % (R = 8, held-out queries). But not more than
+    memory has room for: all d x B weights are trained at once.
     """
     if joint:
-        return max(2, min(n_labels, 2 * usual))
+        return max(2, min(n_labels, 2 * usual, JOINT_WEIGHTS // n_features))
     return max(usual, min(LINEAR_BUCKETS, 2 * n_labels // 3))
+
+
+def fits_joint(n_features: int, usual: int) -> bool:
+    """Whether buckets can be trained together: if there is room for a quarter of the usual number at least."""
+    return JOINT_WEIGHTS // n_features >= usual // 4
 
 
 def linear_repetitions(request: Request, n_buckets: int) -> range:
@@ -62,12 +69,15 @@ def pruned_one_vs_all(request: Request) -> Shape:
 
 def why_linear_buckets(request: Request, shape: Shape, usual: int) -> str:
     """Where B comes from."""
-    n_buckets, wish = shape.n_buckets, linear_buckets(shape.n_labels, usual, joint=request.joint)
+    n_buckets = shape.n_buckets
+    wish = linear_buckets(shape.n_labels, usual, joint=request.joint, n_features=shape.n_features)
     each = f"about {shape.n_labels / n_buckets:,.0f} labels a bucket"
     if n_buckets < wish:
         return f"B = {n_buckets:,}: less than {wish:,}, to fit; {each}"
     if wish == usual:
         return f"B = {n_buckets:,}: 4 sqrt(K), {each}"
+    if request.joint and wish < min(shape.n_labels, 2 * usual):
+        return f"B = {n_buckets:,}: as many as {JOINT_WEIGHTS:,} weights of all features have room for; {each}"
     if request.joint:
         return f"B = {n_buckets:,}: 8 sqrt(K), {each}; twice as many as for other losses, as softmax gains from them"
     return (

@@ -182,8 +182,9 @@ def _ranking_bytes(
     shortlisting = each + sketching - shape.model_bytes if pooled else 0
     own = max(
         steps.preparing + (0 if data.copied else rows_bytes),
+        steps.texts,
         steps.profiles + (workers * each if pooled else 0),
-        steps.shortlists + max(sketching, tables + workers * shortlisting) if ranker.negatives else 0,
+        steps.shortlists + max(sketching, tables + workers * shortlisting) if ranker.listed else 0,
         steps.classifiers
         + tables
         + (workers * each + min(workers * steps.shard, steps.shards) - steps.shard if pooled else 0),

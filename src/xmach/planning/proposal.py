@@ -175,7 +175,8 @@ def _bucket_choices(request: Request, hidden: tuple[int, ...]) -> Iterator[int]:
         yield request.n_buckets
         return
     wish = suggested_buckets(request.n_labels)
-    wish = linear_buckets(request.n_labels, wish, joint=request.joint) if request.learner == LINEAR else wish
+    if request.learner == LINEAR:
+        wish = linear_buckets(request.n_labels, wish, joint=request.joint, n_features=request.n_features)
     fewest = min(wish, FEWEST_BUCKETS if not hidden or request.hidden is not None else max(FEWEST_BUCKETS, wish // 4))
     while wish > fewest:
         yield wish

@@ -17,6 +17,8 @@ from xmach.block_sizes import (
     SHORTLISTED_BY_PROFILE,
     SHORTLISTED_BY_SKETCH,
     SHORTLISTED_BY_TEXT,
+    TERM_CANDIDATES,
+    TERM_ROWS,
 )
 from xmach.planning.data_size import DataSize
 from xmach.planning.linear_memory import BLOCK_VALUE_BYTES
@@ -30,8 +32,12 @@ CHOICE_BYTES = 140  # of a held-out row's candidate: its parts, as lists and as 
 PART_BYTES = 8  # an entry of a finished shard: feature and weight
 SHARD_BYTES = 16  # an entry of a shard in work: as it was found, and copied without the space that is left
 CODE_BYTES = 1  # an entry that was rounded, and waits for its place
-NEGATIVE_BYTES = 8  # a row of a label: its number and its weight
-TURNING_BYTES = 13  # of one while shortlists by row become rows by label
+POSITIVE_BYTES = 8  # a row of a label: its number and its weight
+NEGATIVE_BYTES = 4  # a row that is a negative one of a label: its number
+LISTING_BYTES = 4  # of one in a finished shard of shortlists, which wait in memory if there is no store
+BUDGET_BYTES = 2  # an entry whose code is made again for each budget that is tried
+EXAMPLE_BYTES = 18  # a candidate of a row that learns term weights: its number and whether it is right, joined
+TERM_BYTES = 44  # a feature: what it is worth, and three sums
 BEAM_BYTES = 30 * 2**20  # the most that a thread takes to search
 
 
@@ -40,6 +46,7 @@ class RankerSteps:
     """What each step of training a second stage takes beside the sketch."""
 
     preparing: int  # rows are scaled; without the rows as they were
+    texts: int  # term weights of label texts are learned
     profiles: int
     shortlists: int  # those of a batch count with the sketch
     classifiers: int
@@ -54,16 +61,19 @@ def ranker_steps(shape: Shape, ranker: RankerSize, data: DataSize, *, stored: bo
     values = data.values(n) if data.sparse else n * d
     block = data.values(min(n, SCALING_ROWS)) if data.sparse else min(n, SCALING_ROWS) * d
     labels = ceil(n * data.labels_per_row)
-    kept = 8 * values + 8 * n + (NEGATIVE_BYTES * labels + 8 * K) + (8 * labels + 8 * n)
-    profiles = ranker.profile_bytes(K, d) + ranker.text_bytes(K, d)
+    kept = 8 * values + 8 * n + (POSITIVE_BYTES * labels + 8 * K) + (8 * labels + 8 * n)
+    kept += ranker.text_bytes(K, d)
+    profiles = ranker.profile_bytes(K, d)
     classifiers = ranker.classifier_bytes(K, d, ranker.tried_weights)
-    negatives = NEGATIVE_BYTES * ranker.negatives + 8 * K if ranker.negatives else 0
+    wrong = ranker.negatives(n, K)
+    negatives = NEGATIVE_BYTES * wrong + 8 * K if wrong else 0
     shard = SHARD_BYTES * ceil(_shard_share(K) * ranker.tried_weights) + 12 * d
     waiting = 0 if stored else PART_BYTES * ranker.tried_weights
     return RankerSteps(
         preparing=max(12 * values, 8 * values + BLOCK_VALUE_BYTES * block) + 16 * n + 32 * d,
-        profiles=kept + _making(ranker.profile_entries, K, profiles, stored) + 12 * d,
-        shortlists=kept + profiles + TURNING_BYTES * ranker.negatives,
+        texts=kept + (_terms(ranker, K, d, data) if ranker.text_entries else 0),
+        profiles=kept + _making(ranker, K, profiles, stored) + 12 * d,
+        shortlists=kept + profiles + negatives + 8 * K + (0 if stored else LISTING_BYTES * wrong),
         classifiers=kept + profiles + negatives + max(shard + waiting, _joining(ranker.tried_weights, classifiers)),
         choosing=kept + profiles + negatives + classifiers + ranker.tried_weights // 8
         + CHOICE_BYTES * min(MOST_HELD_OUT, data.n_validation) * shortlisted(shape, ranker),
@@ -120,12 +130,27 @@ def _shard_share(n_labels: int) -> float:
     return min(1.0, max(LEAST_SHARD_LABELS / n_labels, 1 / LABEL_SHARDS))
 
 
-def _making(entries: int, n_labels: int, joined: int, stored: bool) -> int:
+def _making(ranker: RankerSize, n_labels: int, joined: int, stored: bool) -> int:
     """What making profiles takes: shards, then lists of them all."""
+    entries = ranker.profile_entries + ranker.dropped_entries
     shard = SHARD_BYTES * ceil(_shard_share(n_labels) * entries)
-    return max(shard + (0 if stored else PART_BYTES * entries), _joining(entries, joined))
+    budget = BUDGET_BYTES * entries if ranker.dropped_entries else 0
+    return max(shard + (0 if stored else PART_BYTES * entries), _joining(entries, joined) + budget)
 
 
 def _joining(entries: int, joined: int) -> int:
     """What making lists of finished shards takes."""
     return (PART_BYTES + CODE_BYTES) * entries + joined
+
+
+def _terms(ranker: RankerSize, n_labels: int, n_features: int, data: DataSize) -> int:
+    """What learning term weights takes: texts as rows and as lists of two kinds, rows with candidates, their features.
+
+    The texts as rows are those of the file.
+    """
+    rows = min(TERM_ROWS, data.n_rows)
+    texts = (2 * PART_BYTES + CODE_BYTES) * ranker.text_entries + ranker.text_bytes(n_labels, n_features)
+    candidates = min(n_labels, TERM_CANDIDATES) + data.labels_per_row
+    return (
+        texts + ceil(EXAMPLE_BYTES * rows * candidates) + 2 * PART_BYTES * data.values(rows) + TERM_BYTES * n_features
+    )

@@ -15,6 +15,7 @@ HIGHEST_COST = 3.0  # of the classifiers; the others that are tried keep fewer w
 # Entries of a label with many rows, on average. Of the values in a label's rows, citeulike_t kept 52 of 95, tate 96 of
 # 666, and rows whose labels are equally frequent 511 of 720.
 PROFILE_ENTRIES = 200
+MOST_NEGATIVE_ROWS = 50_000  # or as many as there are labels: of more rows every second, third, ... gives negatives
 NEW_BY_PROFILE = 0.5  # of the labels that profiles add to a training row's shortlist are not on it already
 
 
@@ -25,8 +26,9 @@ class RankerSize:
     profile_entries: int
     weights: int = 0  # of the classifiers that are stored
     tried_weights: int = 0  # of those of the highest cost that is tried
-    negatives: int = 0  # labels that are wrongly on the shortlists of training rows
+    listed: int = 0  # labels that are wrongly on the shortlist of a training row
     text_entries: int = 0  # of the texts of labels
+    dropped_entries: int = 0  # of profiles that are made, but do not fit the budget of bytes
 
     def of_share(self, share: float) -> RankerSize:
         """The size with a share of the rows."""
@@ -35,8 +37,12 @@ class RankerSize:
             profile_entries=ceil(share * self.profile_entries),
             weights=ceil(share * self.weights),
             tried_weights=ceil(share * self.tried_weights),
-            negatives=ceil(share * self.negatives),
+            dropped_entries=ceil(share * self.dropped_entries),
         )
+
+    def negatives(self, n_rows: int, n_labels: int) -> int:
+        """The labels that are wrongly on the shortlists of all rows that give negatives."""
+        return self.listed * len(range(0, n_rows, negative_step(n_rows, n_labels)))
 
     def profile_bytes(self, n_labels: int, n_features: int) -> int:
         """The profiles of labels: lists by feature."""
@@ -73,9 +79,16 @@ def expected_ranker(
     texts = RankerSize(0, text_entries=text_entries).text_bytes(n_labels, n_features)
     room = float("inf") if most_bytes is None else max(0, most_bytes - texts) / 2  # entries of about 2 bytes
     most = room if kind == PROFILE else room / 2
-    entries = min(ceil(present * pairs / (1 + pairs / PROFILE_ENTRIES)), most)
+    made = ceil(present * pairs / (1 + pairs / PROFILE_ENTRIES))
+    kept = ceil(min(made, most))
+    profiles = RankerSize(kept, text_entries=text_entries, dropped_entries=ceil(max(0, made - most)))
     if kind == PROFILE:
-        return RankerSize(ceil(entries), text_entries=text_entries)
+        return profiles
     stored, tried = (expected_weights(n_features, ceil(present), data, cost) for cost in (TYPICAL_COST, HIGHEST_COST))
     listed = min(n_labels - 1, NEGATIVES_BY_SKETCH + NEW_BY_PROFILE * NEGATIVES_BY_PROFILE)
-    return RankerSize(ceil(entries), ceil(min(stored, room - entries)), tried, ceil(listed * data.n_rows), text_entries)
+    return replace(profiles, weights=ceil(min(stored, room - kept)), tried_weights=tried, listed=ceil(listed))
+
+
+def negative_step(n_rows: int, n_labels: int) -> int:
+    """The step from one row that gives negatives to the next: 1 if all do."""
+    return max(1, n_rows // max(MOST_NEGATIVE_ROWS, n_labels))

@@ -66,8 +66,8 @@ def _fitting_layout(parts: Sequence[CodedPart], n_labels: int, code_type: type[A
     layout = _layout(parts, n_labels, code_type, np.float32(0.0))
     if most_bytes is None or layout.n_bytes <= most_bytes:
         return layout
-    sizes = [np.abs(each.part.values[each.codes != 0]) for each in parts]
-    low, high = (_bits(np.float32(limit)) for limit in (_least(sizes), _greatest(sizes)))
+    sizes = [_sizes(each) for each in parts]
+    low, high = (_bits(np.float32(limit)) for limit in (min(size[0] for size in sizes), max(size[1] for size in sizes)))
     high += 1
     layout = _layout(parts, n_labels, code_type, _float(high))
     if layout.n_bytes > most_bytes:
@@ -104,14 +104,10 @@ def _layout(parts: Sequence[CodedPart], n_labels: int, code_type: type[Any], thr
     return min(layouts, key=lambda layout: layout.n_bytes)
 
 
-def _least(sizes: Sequence[AnyArray]) -> float:
-    """The smallest of all sizes."""
-    return min(float(each.min(initial=np.inf)) for each in sizes)
-
-
-def _greatest(sizes: Sequence[AnyArray]) -> float:
-    """The greatest of all sizes."""
-    return max(float(each.max(initial=0.0)) for each in sizes)
+def _sizes(coded: CodedPart) -> tuple[float, float]:
+    """The smallest and the greatest size of a part's weights."""
+    sizes = np.abs(coded.part.values[coded.codes != 0])
+    return float(sizes.min(initial=np.inf)), float(sizes.max(initial=0.0))
 
 
 def _bits(number: np.float32) -> int:

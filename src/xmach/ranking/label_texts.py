@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from xmach._kernels.rank.term_weights import Examples, Texts, learn_term_weights
+from xmach.block_sizes import TERM_CANDIDATES
 from xmach.models.bucket_weights import BucketWeights
 from xmach.models.linear_arrays import read_only
 from xmach.ranking.label_rows import LabelRows
@@ -18,7 +19,6 @@ from xmach.ranking.shortlist import Shortlist
 from xmach.types import DoubleArray, FloatArray, IntArray, SparseRows, row_batches
 
 LENGTH_POWER = 0.2
-CANDIDATES = 100  # of each row when weights are learned: the nearest texts, and the row's own labels
 _USUAL_LENGTH = 64  # a text with this many features has the values of a cosine
 _SHARPNESS, _RATE, _PASSES = 20.0, 0.05, 3
 _FIRST_SQUARE = 0.01  # AdaGrad's: the first steps are small
@@ -60,17 +60,17 @@ def _factors(part: BucketWeights) -> DoubleArray:
     return factors
 
 
-def term_weights(part: BucketWeights, rows: SparseRows, labels: SparseRows, order: IntArray) -> FloatArray:
+def term_weights(part: BucketWeights, rows: SparseRows, labels: SparseRows) -> FloatArray:
     """Learn what each feature (d,) counts in texts, so that the labels (n, K) of scaled rows beat other near texts.
 
-    `order`: the numbers of the rows to learn from. Features that no such row has count 1.
+    Rows are learned from in their order. Features that no row has count 1.
     """
     d = rows.n_columns
-    examples = _examples(text_profiles(part, d), rows.take(order), labels.take(order))
+    examples = _examples(text_profiles(part, d), rows, labels)
     texts = Texts(read_only(part.starts), read_only(part.features), read_only(_factors(part).astype(np.float32)))
     weights, squares, products, slopes = np.ones(d), np.full(d, _FIRST_SQUARE), np.zeros(d), np.zeros(d)
     errors = np.empty(int(np.diff(examples.indptr).max(initial=1)))
-    steps = np.arange(len(order))
+    steps = np.arange(rows.n_rows)
     for _ in range(_PASSES):
         learn_term_weights(examples, steps, texts, _SHARPNESS, _RATE, weights, squares, products, slopes, errors)
     return np.clip(weights, _LEAST, _MOST).astype(np.float32)
@@ -82,7 +82,7 @@ def _examples(profiles: Profiles, rows: SparseRows, labels: SparseRows) -> Examp
     lengths, ids, right = [nothing], [nothing], [nothing.astype(np.bool_)]
     for start, stop in row_batches(rows.n_rows, _ROWS):
         own, none = labels.slice(start, stop), np.zeros(stop - start + 1, np.int64)
-        nearest = profiles.search(rows.slice(start, stop), none, nothing, CANDIDATES).ids
+        nearest = profiles.search(rows.slice(start, stop), none, nothing, TERM_CANDIDATES).ids
         mine = Shortlist(own.indptr - own.indptr[0], own.indices.astype(np.int64)).table(own.indices, -1)
         shortlist = Shortlist.of([nearest, np.where((mine >= 0) & present[mine], mine, -1)])
         lengths.append(np.diff(shortlist.indptr))

@@ -114,7 +114,7 @@ def _check(positives: LabelRows, negatives: LabelRows, n_rows: int) -> None:
         starts, rows = lists.starts, lists.rows
         if len(starts) < 1 or starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] != len(rows):
             raise InputError(f"the starts of the {name} rows do not rise from 0 to {len(rows)}")
-        if len(lists.weights) != len(rows):
+        if lists.weighted and len(lists.weights) != len(rows):
             raise InputError(f"there are {len(rows)} {name} rows, but {len(lists.weights)} weights")
         if len(rows) and not 0 <= rows.min() <= rows.max() < n_rows:
             raise InputError(f"the {name} rows are not all among the {n_rows} rows")

@@ -42,10 +42,13 @@ def profile_part(
         raise ParameterError(f"energy must be a number from {LEAST_ENERGY} to 1, got {energy!r}")
     if len(positives.rows) and not 0 <= positives.rows.min() <= positives.rows.max() < rows.n_rows:
         raise InputError(f"{positives} has rows outside 0 to {rows.n_rows - 1:,}")
+    if positives.weighted and len(positives.weights) != len(positives.rows):
+        raise InputError(f"{positives} has {len(positives.weights):,} weights")
     room = _most_entries(rows, positives, min(most, rows.n_columns))
     starts, features, values = np.empty(len(positives.starts), np.int64), np.empty(room, np.int32), np.empty(room, "f4")
     given = [read_only(array) for array in (rows.indptr, rows.indices, rows.values)]
-    lists = [read_only(array) for array in (positives.starts, positives.rows, positives.weights)]
+    weights = positives.weights if positives.weighted else np.ones(len(positives.rows), np.float32)
+    lists = [read_only(array) for array in (positives.starts, positives.rows, weights)]
     sums = make_sums(rows.n_columns, most)
     fill_profiles(
         given[0], given[1], given[2], lists[0], lists[1], lists[2], float(energy), sums, starts, features, values

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
+from xmach.block_sizes import TERM_ROWS
 from xmach.data.arrays import as_sparse_rows
 from xmach.learners import stream
 from xmach.models.bucket_weights import BucketWeights
 from xmach.ranking import Profiles
 from xmach.ranking.label_texts import term_weights, text_part, text_profiles
 from xmach.training.job import Job
-from xmach.types import SparseRows
-
-_TERM_ROWS = 50_000  # at most, to learn what features of label texts are worth
+from xmach.training.shards import Material
 
 
-def trained_texts(job: Job, rows: SparseRows) -> Profiles | None:
-    """The texts as profiles, weighed by what scaled training rows teach; None if there are no texts."""
+def trained_texts(job: Job, material: Material) -> Profiles | None:
+    """The texts as profiles, weighed by what training rows teach; None if there are no texts."""
     part = _part(job)
     if part is None:
         return None
-    order = stream(job.plan.seed, 0, "term weights").permutation(job.data.n_rows)[:_TERM_ROWS]
-    return text_profiles(part, job.plan.n_features, term_weights(part, rows, job.data.labels, order))
+    order = stream(job.plan.seed, 0, "term weights").permutation(job.data.n_rows)[:TERM_ROWS]
+    rows = material.sparse_rows().take(order)
+    rows = replace(rows, values=rows.values * np.float32(material.scale))
+    return text_profiles(part, job.plan.n_features, term_weights(part, rows, job.data.labels.take(order)))
 
 
 def text_bytes(job: Job) -> int:

@@ -27,9 +27,10 @@ from xmach.executors import Board, Executor, LocalExecutor
 from xmach.files import scratch_folder
 from xmach.learners import prepare_rows
 from xmach.models.bucket_weights import BucketWeights
+from xmach.planning import negative_step
 from xmach.predictor import Predictor
 from xmach.ranking import LabelWeights, Profiles, ShortlistSizes
-from xmach.ranking.label_rows import LabelRows, rows_of_labels
+from xmach.ranking.label_rows import LabelRows, rows_of_labels, rows_of_parts
 from xmach.ranking.label_training import RankerSettings
 from xmach.training.bucketing import mean_one
 from xmach.training.job import Job
@@ -51,8 +52,7 @@ from xmach.types import AnyArray, FloatArray, SparseRows
 Selection: TypeAlias = Callable[[Sequence[Shard]], Sequence[Shard]]
 SHORTLISTS, CLASSIFIERS = "shortlists", "classifiers of labels"  # stages of progress
 NEGATIVE_SIZES = ShortlistSizes(mach=NEGATIVES_BY_SKETCH, profile=NEGATIVES_BY_PROFILE)
-MOST_NEGATIVE_ROWS = 50_000  # or as many as there are labels: of more rows every second, third, ... gives negatives
-_ROWS = 8192  # rows of a shard
+_LEAST_ROWS, _ROW_SHARDS = 8192, 256  # rows of a shard, at least; shards, at most: each is an open file in the end
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,12 @@ class RankerParts:
         """The texts of labels as profiles."""
         if self.job.label_text is None:
             return None
-        rows = self.material.sparse_rows()
-        return trained_texts(self.job, replace(rows, values=rows.values * np.float32(self.material.scale)))
+        return trained_texts(self.job, self.material)
 
     def shortlist_shards(self, profiles: Profiles) -> list[ShortlistShard]:
         """What makes the shortlists of training rows."""
         store, step, n_rows = self.resources.store, self._step, self.job.data.n_rows
+        size = step * max(_LEAST_ROWS, -(-n_rows // (_ROW_SHARDS * step)))  # of a shard, the rows between included
         local = self._searcher.workers == 1
         shared = _shared(profiles.arrays(), None if local else self.scratch, "profiles")
         return [
@@ -97,21 +97,17 @@ class RankerParts:
                 NEGATIVE_SIZES,
                 self.resources.executor.workers if local else 1,
             )
-            for start in range(0, n_rows, _ROWS * step)
-            for rows in (range(start, min(start + _ROWS * step, n_rows), step),)
+            for start in range(0, n_rows, size)
+            for rows in (range(start, min(start + size, n_rows), step),)
         ]
 
     def negatives(self, shards: Sequence[ShortlistShard]) -> SharedArrays:
         """The rows that wrongly have each label on their shortlist."""
         step, weights = self._step, _weights(self.job.data)
-        parts = self._run(SHORTLISTS, shards, "rows", self._searcher)
-        lengths = np.concatenate([np.diff(part["indptr"]) for part in parts])
-        ids = np.concatenate([part["ids"] for part in parts])
-        del parts  # these lists are the longest of all: only one copy of them stays
-        wrong = SparseRows(np.append(0, np.cumsum(lengths)), ids, np.zeros(0, np.float32), self.job.data.n_labels)
-        lists = rows_of_labels(wrong, 0, wrong.n_columns, None if weights is None else weights[::step])
-        if step > 1:
-            lists = lists._replace(rows=lists.rows * np.int32(step))
+        arrays = self._run(SHORTLISTS, shards, "rows", self._searcher)
+        nothing, n_labels = np.zeros(0, np.float32), self.job.data.n_labels
+        wrong = [SparseRows(each["indptr"], each["ids"], nothing, n_labels) for each in arrays]
+        lists = rows_of_parts(wrong, step, None if weights is None else weights[::step])
         return _shared(_lists(lists), self.scratch, "negatives")
 
     def classifiers(self, negatives: SharedArrays, cost: float, most_bytes: int | None) -> LabelWeights:
@@ -142,7 +138,7 @@ class RankerParts:
     @property
     def _step(self) -> int:
         """Every how many rows one gives negatives."""
-        return max(1, self.job.data.n_rows // max(MOST_NEGATIVE_ROWS, self.job.data.n_labels))
+        return negative_step(self.job.data.n_rows, self.job.data.n_labels)
 
     @property
     def _searcher(self) -> Executor:

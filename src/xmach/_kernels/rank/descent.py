@@ -37,7 +37,7 @@ class RowLists(NamedTuple):
 
     starts: IntArray  # (m + 1,)
     rows: Int32Array
-    weights: FloatArray
+    weights: FloatArray  # empty: all 1
 
 
 class Problem(NamedTuple):
@@ -88,6 +88,12 @@ def shuffle(order: Int32Array, n: int, state: np.uint64) -> np.uint64:
     return bits
 
 
+@inlined
+def _cost(cost: float, weights: FloatArray, e: int) -> float:
+    """The cost of an entry: weighted, if there are weights."""
+    return cost * float64(weights[e]) if len(weights) > 0 else cost
+
+
 @kernel
 def list_rows(label: int, positives: RowLists, negatives: RowLists, cost: float, problem: Problem) -> int:
     """Write the rows of a label that have weight; returns how many. None if no positive row has.
@@ -97,7 +103,7 @@ def list_rows(label: int, positives: RowLists, negatives: RowLists, cost: float,
     n = 0
     begin, end = positives.starts[label], positives.starts[label + 1]
     for e in range(begin, end):
-        of_row = cost * float64(positives.weights[e])
+        of_row = _cost(cost, positives.weights, e)
         if of_row > _SMALLEST_COST:
             problem.rows[n], problem.signs[n], problem.ridges[n] = positives.rows[e], 1.0, 0.5 / of_row
             n += 1
@@ -105,7 +111,7 @@ def list_rows(label: int, positives: RowLists, negatives: RowLists, cost: float,
         return 0
     place = begin
     for e in range(negatives.starts[label], negatives.starts[label + 1]):
-        row, of_row = negatives.rows[e], cost * float64(negatives.weights[e])
+        row, of_row = negatives.rows[e], _cost(cost, negatives.weights, e)
         while place < end and positives.rows[place] < row:
             place += 1
         if of_row > _SMALLEST_COST and not (place < end and positives.rows[place] == row):

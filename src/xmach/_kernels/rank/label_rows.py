@@ -24,14 +24,17 @@ def fill_rows(
     values: FloatArray,
     row_weights: FloatArray,
     first: int,
+    first_row: int,
+    step: int,
     places: IntArray,
     out_rows: Int32Array,
     out_weights: FloatArray,
 ) -> None:
     """Write the rows of label first + l from places[l] on, ascending; `places` moves along.
 
+    Row i is called first_row + i * step.
     A row's weight for a label is the label's value times the row's weight. `values` and `row_weights` may be empty:
-    all 1.
+    all 1. If `out_weights` is empty, no weights are written.
     """
     for i in range(len(indptr) - 1):
         row_weight = row_weights[i] if len(row_weights) > 0 else np.float32(1.0)
@@ -39,6 +42,7 @@ def fill_rows(
             label = int64(labels[j]) - first
             if 0 <= label < len(places):
                 place = places[label]
-                out_rows[place] = i
-                out_weights[place] = (values[j] if len(values) > 0 else np.float32(1.0)) * row_weight
+                out_rows[place] = first_row + i * step
+                if len(out_weights) > 0:
+                    out_weights[place] = (values[j] if len(values) > 0 else np.float32(1.0)) * row_weight
                 places[label] = place + 1
