@@ -166,10 +166,10 @@ def test_what_is_said(tmp_path: Path, undisturbed: Path, caplog: pytest.LogCaptu
         said.append(caplog.messages[-1])
     again = "when all shares have got here, run each of them again"
     assert said == [
-        f"ranker 2/2: its shortlists are made, 3 shards of others are missing; {again}, for the classifiers",
-        f"ranker 3/3: its shortlists are made, 2 shards of others are missing; {again}, for the classifiers",
-        "ranker 1/2: its classifiers are made, 2 shards of others are missing; when all shares have got here, run once "
-        "without only_ranker",
+        f"ranker 2/2: its shortlists are made, those of other shares lack 3 shards; {again}, for the classifiers",
+        f"ranker 3/3: its shortlists are made, those of other shares lack 2 shards; {again}, for the classifiers",
+        "ranker 1/2: its classifiers are made, those of other shares lack 2 shards; when all shares have got here, run "
+        "once without only_ranker",
         *[
             f"ranker {share}: all shortlists and classifiers are made; run once without only_ranker, which joins them "
             "and finishes the model"
