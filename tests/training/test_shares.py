@@ -6,6 +6,7 @@ import logging
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -137,6 +138,20 @@ def test_processes_at_the_same_time(tmp_path: Path, undisturbed: Path) -> None:
         running = [subprocess.Popen([sys.executable, "-c", PROCESS, str(model), str(i)]) for i in (1, 2)]
         assert [process.wait() for process in running] == [0, 0]
     assert trained(model).complete
+    assert contents(model) == contents(undisturbed)
+
+
+@pytest.mark.parametrize("share", [1, 2])
+def test_killed_and_run_again(tmp_path: Path, undisturbed: Path, share: int) -> None:
+    model = begun(tmp_path / "model", undisturbed)
+    for _ in range(3):
+        process = subprocess.Popen([sys.executable, "-c", PROCESS, str(model), str(share)])
+        seen = len(list((model / "progress").rglob("*.safetensors")))
+        while process.poll() is None and len(list((model / "progress").rglob("*.safetensors"))) == seen:
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+    trained(model)
     assert contents(model) == contents(undisturbed)
 
 
