@@ -6,6 +6,7 @@ import logging
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -140,6 +141,20 @@ def test_processes_at_the_same_time(tmp_path: Path, undisturbed: Path) -> None:
     assert contents(model) == contents(undisturbed)
 
 
+@pytest.mark.parametrize("share", [1, 2])
+def test_killed_and_run_again(tmp_path: Path, undisturbed: Path, share: int) -> None:
+    model = begun(tmp_path / "model", undisturbed)
+    for _ in range(3):
+        process = subprocess.Popen([sys.executable, "-c", PROCESS, str(model), str(share)])
+        seen = len(list((model / "progress").rglob("*.safetensors")))
+        while process.poll() is None and len(list((model / "progress").rglob("*.safetensors"))) == seen:
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+    trained(model)
+    assert contents(model) == contents(undisturbed)
+
+
 @pytest.mark.parametrize("stage", ["trial: training", "shortlists", "classifiers of labels"])
 def test_stopped_and_run_again(tmp_path: Path, undisturbed: Path, stage: str) -> None:
     model = begun(tmp_path / "model", undisturbed)
@@ -166,10 +181,10 @@ def test_what_is_said(tmp_path: Path, undisturbed: Path, caplog: pytest.LogCaptu
         said.append(caplog.messages[-1])
     again = "when all shares have got here, run each of them again"
     assert said == [
-        f"ranker 2/2: its shortlists are made, 3 shards of others are missing; {again}, for the classifiers",
-        f"ranker 3/3: its shortlists are made, 2 shards of others are missing; {again}, for the classifiers",
-        "ranker 1/2: its classifiers are made, 2 shards of others are missing; when all shares have got here, run once "
-        "without only_ranker",
+        f"ranker 2/2: its shortlists are made, those of other shares lack 3 shards; {again}, for the classifiers",
+        f"ranker 3/3: its shortlists are made, those of other shares lack 2 shards; {again}, for the classifiers",
+        "ranker 1/2: its classifiers are made, those of other shares lack 2 shards; when all shares have got here, run "
+        "once without only_ranker",
         *[
             f"ranker {share}: all shortlists and classifiers are made; run once without only_ranker, which joins them "
             "and finishes the model"

@@ -109,13 +109,16 @@ def _trained(parts: RankerParts, share: Share, costs: Sequence[float]) -> str:
     profiles = parts.profiles(parts.budget.for_profiles(beside_classifiers=True))
     shortlists = parts.shortlist_shards(profiles)
     if missing := parts.make_shortlists(shortlists, share.of):
-        return f"its shortlists are made, {missing} shards of others are missing; {_AGAIN}, for the classifiers"
+        return f"its shortlists are made, those of other shares lack {_shards(missing)}; {_AGAIN}, for the classifiers"
     if not costs:
         return f"all shortlists are made, but the trial that share 1 trains is not finished; {_AGAIN}"
     negatives = parts.negatives(shortlists)
     missing = sum([parts.make_classifiers(negatives, cost, share.of) for cost in costs])
     if missing:
-        return (
-            f"its classifiers are made, {missing} shards of others are missing; when all shares have got here, {_JOIN}"
-        )
+        lack = f"those of other shares lack {_shards(missing)}"
+        return f"its classifiers are made, {lack}; when all shares have got here, {_JOIN}"
     return f"all shortlists and classifiers are made; {_JOIN}, which joins them and finishes the model"
+
+
+def _shards(count: int) -> str:
+    return "1 shard" if count == 1 else f"{count} shards"
