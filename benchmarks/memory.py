@@ -90,16 +90,17 @@ def _trained(case: Case, place: Path) -> tuple[Shape, DataSize]:
         kept = [store.history(r)[-1]["weights"] for r in store.present()]
         return replace(shape, weights=round(sum(kept) / len(kept))), case.data
     facts = json.loads((place / "facts.json").read_text())
-    tried = facts.get("LabelWeights", 0)
+    entries, tried = facts["Profiles made"], facts.get("LabelWeights made", 0)
     ranker = replace(
         shape.ranker,
-        profile_entries=facts["profiles"],
-        dropped_entries=max(0, facts["Profiles"] - facts["profiles"]) if case.ranker_bytes else 0,
+        profile_entries=facts["Profiles kept"],
+        dropped_entries=max(0, entries - facts["Profiles kept"]) if case.ranker_bytes else 0,
         weights=facts["ranker"],
         tried_weights=tried,
+        dropped_weights=max(0, tried - facts["LabelWeights kept"]) if case.ranker_bytes else 0,
         text_entries=facts["texts"],
     )
-    return replace(shape, weights=facts["weights"], ranker=ranker), replace(case.data, nonzeros_per_row=facts["values"])
+    return replace(shape, weights=facts["buckets"], ranker=ranker), replace(case.data, nonzeros_per_row=facts["values"])
 
 
 def _training(case: Case, place: Path) -> tuple[list[str], dict[str, str]]:

@@ -23,26 +23,28 @@ from xmach.ranking import LabelWeights, Profiles, weighing
 from xmach.training import Fitted, ranking
 
 
-def counted(join: Callable[..., Any], name: str, made: dict[str, int]) -> Callable[..., Any]:
-    """`join`, noting how many entries its parts have."""
+def counted(join: Callable[..., Any], name: str, joined: dict[str, int]) -> Callable[..., Any]:
+    """`join`, noting how many entries its parts have, and the result."""
 
     def noting(parts: Any, *rest: Any, **options: Any) -> Any:
-        made[name] = sum(len(part.values) for part in parts)
-        return join(parts, *rest, **options)
+        joined[f"{name} made"] = sum(len(part.values) for part in parts)
+        found = join(parts, *rest, **options)
+        joined[f"{name} kept"] = len(found.arrays()["gaps"])
+        return found
 
     return noting
 
 
 def run(folder: Path, stored: bool) -> None:
     """Run the command in `sys.argv`."""
-    made: dict[str, int] = {}
+    joined: dict[str, int] = {}
     fit = xmach.training.fit
 
     def fit_and_note(data: Any, config: Any, model: Any, *rest: Any, **options: Any) -> Any:
         fitted = fit(data, config, model if stored else None, *rest, **options)
         kept = [history[-1]["weights"] for history in fitted.history.values()]
-        facts = {"weights": round(sum(kept) / len(kept)), "values": data.features.nnz / data.n_rows}
-        (folder / "facts.json").write_text(json.dumps(facts | made | stored_entries(fitted)))
+        facts = {"buckets": round(sum(kept) / len(kept)), "values": data.features.nnz / data.n_rows}
+        (folder / "facts.json").write_text(json.dumps(facts | joined | stored_entries(fitted)))
         if not stored:
             sys.exit()
         return fitted
@@ -52,18 +54,17 @@ def run(folder: Path, stored: bool) -> None:
         patches.enter_context(patch.object(ranking, "COSTS", (HIGHEST_COST,)))
         patches.enter_context(patch.object(xmach.training, "fit", fit_and_note))
         for kind in (Profiles, LabelWeights):
-            joined = staticmethod(counted(kind.join, kind.__name__, made))
-            patches.enter_context(patch.object(kind, "join", joined))
+            join = staticmethod(counted(kind.join, kind.__name__, joined))
+            patches.enter_context(patch.object(kind, "join", join))
         main()
 
 
 def stored_entries(fitted: Fitted) -> dict[str, int]:
-    """The entries of each part of the ranker."""
+    """The entries of parts that are made once; profiles of texts are made in the same way as those of rows."""
     assert fitted.predictor is not None
     second = fitted.predictor.ranking
     assert second is not None
     return {
-        "profiles": 0 if second.profiles is None else len(second.profiles.arrays()["gaps"]),
         "texts": 0 if second.texts is None else len(second.texts.arrays()["gaps"]),
         "ranker": 0 if second.ranker is None else len(second.ranker.gaps),
     }

@@ -50,7 +50,7 @@ def main(*options: str) -> None:
     parser = argparse.ArgumentParser("ten-million")
     parser.add_argument("--labels", type=int, default=10_000_000)
     parser.add_argument("--ranker-bytes", type=int, default=2_000_000_000)
-    parser.add_argument("--every", type=int, default=256, help="one shard of rows in so many gets real shortlists")
+    parser.add_argument("--every", type=int, default=128, help="one shard of rows in so many gets real shortlists")
     given = parser.parse_args(list(options))
     with tempfile.TemporaryDirectory(prefix="xmach-ten-") as folder:
         results = measure(given, Path(folder) / "model")

@@ -116,6 +116,7 @@ def test_the_expected_ranker() -> None:
     assert limited.profile_entries + limited.dropped_entries == pytest.approx(found.profile_entries, abs=1)
     assert limited.stored_bytes(46_316, 20_000) < found.stored_bytes(46_316, 20_000)
     assert limited.tried_weights == found.tried_weights  # they are dropped when they are joined
+    assert limited.tried_weights - limited.dropped_weights == 250_000
 
 
 def test_a_budget_that_only_the_ranker_exceeds() -> None:

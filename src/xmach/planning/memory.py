@@ -37,7 +37,15 @@ from xmach.planning.linear_memory import (
     scaled_bytes,
 )
 from xmach.planning.machine import usable_cores
-from xmach.planning.ranker_memory import RANKING_BYTES, answering_twice_bytes, ranker_steps, searching_bytes, trial_size
+from xmach.planning.ranker_memory import (
+    CHOICE_BYTES,
+    FOUND_BYTES,
+    RANKING_BYTES,
+    answering_twice_bytes,
+    ranker_steps,
+    searching_bytes,
+    trial_size,
+)
 from xmach.planning.ranker_sizes import RankerSize
 from xmach.planning.sizes import FLOAT_BYTES, Shape, inverted_index_bytes, signature_bytes
 
@@ -188,7 +196,7 @@ def _ranking_bytes(
         steps.classifiers
         + tables
         + (workers * each + min(workers * steps.shard, steps.shards) - steps.shard if pooled else 0),
-        steps.choosing + answering,
+        steps.choosing + max(answering + FOUND_BYTES * steps.candidates, tables + CHOICE_BYTES * steps.candidates),
     )
     trial, rows = 0, trial_size(data)
     if rows is not None:
@@ -206,10 +214,10 @@ def _ranking_bytes(
 
 
 def _sketching_bytes(shape: Shape, data: DataSize, rows: int, threads: int) -> int:
-    """What shortlists of rows take, which are scaled already: models, decoder, and a batch."""
+    """What shortlists of rows take, which are scaled already: models, decoder, and a batch, searched by a beam."""
     scaled = replace(data, nonzeros_per_row=0.0)
     searching = searching_bytes(shape, min(rows, SKETCH_ROWS, data.n_rows), threads)
-    return searching + _answering_bytes(replace(shape, ranker=None), scaled, rows, threads, 0)
+    return searching + _answering_bytes(replace(shape, ranker=None), scaled, rows, threads, 0, beam=True)
 
 
 def _settling_bytes(shape: Shape, data: DataSize) -> int:
@@ -218,12 +226,15 @@ def _settling_bytes(shape: Shape, data: DataSize) -> int:
     return LIBRARY_BYTES + PARENT_BYTES + RETAINED_BYTES + data.mapped_bytes(shape.n_features) + answering
 
 
-def _answering_bytes(shape: Shape, data: DataSize, rows: int, threads: int, writer: int) -> int:
-    """What answering adds to a process: models, decoder, and a batch with its sketch; then what writes the answers."""
+def _answering_bytes(shape: Shape, data: DataSize, rows: int, threads: int, writer: int, *, beam: bool = False) -> int:
+    """What answering adds to a process: models, decoder, and a batch with its sketch; then what writes the answers.
+
+    `beam`: shortlists are asked for, as they are where there is a ranker; the search itself counts elsewhere.
+    """
     a_row = FLOAT_BYTES * shape.n_repetitions * shape.n_buckets  # of the sketch, (n, R, B)
     once = 0 < data.n_rows <= rows  # a batch is let go before its answers are written: only the next one meets a writer
     rows = min(whole("rows", rows, 1), max(1, min(SKETCH_ROWS, SKETCH_BYTES // a_row)), data.n_rows or SKETCH_ROWS)
-    pruned = shape.n_labels > SCANNED_LABELS
+    pruned = shape.n_labels > SCANNED_LABELS and not beam and shape.ranker is None
     batch = ceil((PRUNED_COPIES if pruned else SKETCH_COPIES) * rows * a_row)
     batch += min(threads, shape.n_repetitions) * FLOAT_BYTES * rows * sum(shape.widths[1:])
     batch += BATCH_VALUE_BYTES * data.values(rows) if data.sparse else FLOAT_BYTES * rows * shape.n_features

@@ -28,7 +28,8 @@ from xmach.planning.sizes import Shape
 RANKING_BYTES = 16 * 2**20  # kernels of the second stage, and what the C library keeps between its steps: measured
 CANDIDATE_BYTES = 80  # of a row on a shortlist: found, sorted, its parts, its score, ranked
 LISTED_BYTES = 50  # of a training row on one: found, sorted, without the row's labels
-CHOICE_BYTES = 140  # of a held-out row's candidate: its parts, as lists and as tables, and a ranking that is tried
+FOUND_BYTES = 24  # of a held-out row's candidate, while those of other rows are found: its number and its parts
+CHOICE_BYTES = 140  # of one when weights are tried: its parts, as lists and as tables, and a ranking
 PART_BYTES = 8  # an entry of a finished shard: feature and weight
 SHARD_BYTES = 16  # an entry of a shard in work: as it was found, and copied without the space that is left
 CODE_BYTES = 1  # an entry that was rounded, and waits for its place
@@ -50,7 +51,8 @@ class RankerSteps:
     profiles: int
     shortlists: int  # those of a batch count with the sketch
     classifiers: int
-    choosing: int  # held-out rows are ranked
+    choosing: int  # held-out rows are ranked; without their candidates
+    candidates: int  # of all held-out rows
     shard: int  # what a worker takes for a shard of classifiers
     shards: int  # what all shards would take at a time
 
@@ -64,7 +66,7 @@ def ranker_steps(shape: Shape, ranker: RankerSize, data: DataSize, *, stored: bo
     kept = 8 * values + 8 * n + (POSITIVE_BYTES * labels + 8 * K) + (8 * labels + 8 * n)
     kept += ranker.text_bytes(K, d)
     profiles = ranker.profile_bytes(K, d)
-    classifiers = ranker.classifier_bytes(K, d, ranker.tried_weights)
+    classifiers = ranker.classifier_bytes(K, d, ranker.tried_weights - ranker.dropped_weights)
     wrong = ranker.negatives(n, K)
     negatives = NEGATIVE_BYTES * wrong + 8 * K if wrong else 0
     shard = SHARD_BYTES * ceil(_shard_share(K) * ranker.tried_weights) + 12 * d
@@ -75,8 +77,8 @@ def ranker_steps(shape: Shape, ranker: RankerSize, data: DataSize, *, stored: bo
         profiles=kept + _making(ranker, K, profiles, stored) + 12 * d,
         shortlists=kept + profiles + negatives + 8 * K + (0 if stored else LISTING_BYTES * wrong),
         classifiers=kept + profiles + negatives + max(shard + waiting, _joining(ranker.tried_weights, classifiers)),
-        choosing=kept + profiles + negatives + classifiers + ranker.tried_weights // 8
-        + CHOICE_BYTES * min(MOST_HELD_OUT, data.n_validation) * shortlisted(shape, ranker),
+        choosing=kept + profiles + negatives + classifiers + ranker.tried_weights // 8,
+        candidates=min(MOST_HELD_OUT, data.n_validation) * shortlisted(shape, ranker),
         shard=shard,
         shards=SHARD_BYTES * ranker.tried_weights + 12 * d,
     )  # fmt: skip

@@ -29,6 +29,7 @@ class RankerSize:
     listed: int = 0  # labels that are wrongly on the shortlist of a training row
     text_entries: int = 0  # of the texts of labels
     dropped_entries: int = 0  # of profiles that are made, but do not fit the budget of bytes
+    dropped_weights: int = 0  # of the tried ones, in the same way
 
     def of_share(self, share: float) -> RankerSize:
         """The size with a share of the rows."""
@@ -38,6 +39,7 @@ class RankerSize:
             weights=ceil(share * self.weights),
             tried_weights=ceil(share * self.tried_weights),
             dropped_entries=ceil(share * self.dropped_entries),
+            dropped_weights=ceil(share * self.dropped_weights),
         )
 
     def negatives(self, n_rows: int, n_labels: int) -> int:
@@ -86,7 +88,14 @@ def expected_ranker(
         return profiles
     stored, tried = (expected_weights(n_features, ceil(present), data, cost) for cost in (TYPICAL_COST, HIGHEST_COST))
     listed = min(n_labels - 1, NEGATIVES_BY_SKETCH + NEW_BY_PROFILE * NEGATIVES_BY_PROFILE)
-    return replace(profiles, weights=ceil(min(stored, room - kept)), tried_weights=tried, listed=ceil(listed))
+    left = room - kept
+    return replace(
+        profiles,
+        weights=ceil(min(stored, left)),
+        tried_weights=tried,
+        dropped_weights=ceil(max(0, tried - left)),
+        listed=ceil(listed),
+    )
 
 
 def negative_step(n_rows: int, n_labels: int) -> int:
