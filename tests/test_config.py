@@ -31,7 +31,7 @@ BAD: dict[str, Any] = {
     "n_buckets": 1, "n_repetitions": 0, "bucketing": "other", "scaling": "other", "estimator": "other", "seed": -1,
     "hidden": "x", "loss": "other", "epochs": 0, "batch_size": 0, "learning_rate": 0.0, "weight_decay": -1.0,
     "dropout": 1.0, "skip_below": 1.0, "learner": "other", "linear_loss": "other", "cost": 0, "passes": "few",
-    "prune_below": -0.1, "store_bits": 7, "ranker": "other", "ranker_bytes": 0,
+    "prune_below": -0.1, "store_bits": 7, "ranker": "other", "ranker_bytes": 0, "ranker_goal": "recall",
 }  # fmt: skip
 
 

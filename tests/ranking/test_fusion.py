@@ -210,6 +210,25 @@ def test_rare_labels_count_more() -> None:
         assert (first > second) == (better == "profile") or abs(first - second) < 0.01
 
 
+def test_the_goal_decides_which_labels_count() -> None:
+    """One part finds more labels, the other one the rare labels: each goal prefers another."""
+    shortlist, labels = made_up()
+    right, rare = shortlist.are_labels(labels), shortlist.ids < N_LABELS // 5
+    parts = {"mach": (right & ~rare).astype(np.float32), "profile": (right & rare).astype(np.float32)}
+    worth = np.where(np.arange(N_LABELS) < N_LABELS // 5, 20.0, 1.0)
+    finds_common, finds_rare = {"mach": 2.0, "profile": 1.0}, {"mach": 1.0, "profile": 2.0}
+    for goal in ("precision", "propensity"):
+        trial = Trial(shortlist, parts, labels, worth, goal=goal)
+        _, ids = shortlist.best(parts["mach"] + 2 * parts["profile"], 5)
+        if goal == "propensity":
+            chances = 1 / worth
+            expected = [psp_at_k(labels, ids, k, propensities=chances) for k in (1, 5)]
+            assert trial.quality(finds_rare) == pytest.approx(np.mean(expected), abs=1e-9)
+            assert trial.quality(finds_rare) > trial.quality(finds_common)
+        rare_alone = trial.quality({"profile": 1.0}) > trial.quality({"mach": 1.0})
+        assert rare_alone == (goal == "propensity")
+
+
 def test_labels_without_rows_compete_by_their_texts() -> None:
     """No held-out row has such a label: what they lack elsewhere is made up for, as far as no row suffers."""
     shortlist, labels = made_up()

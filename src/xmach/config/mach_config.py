@@ -8,7 +8,18 @@ from typing import Any
 
 from xmach.config.group import OptionGroup, options_of
 from xmach.config.linear import LinearSettings
-from xmach.config.names import AUTO, BUCKETINGS, ESTIMATORS, LEARNERS, LINEAR, NETWORK, RANKERS, SCALINGS
+from xmach.config.names import (
+    AUTO,
+    BUCKETINGS,
+    ESTIMATORS,
+    LEARNERS,
+    LINEAR,
+    NETWORK,
+    PRECISION,
+    RANKER_GOALS,
+    RANKERS,
+    SCALINGS,
+)
 from xmach.config.network import NetworkSettings
 from xmach.config.option import Option, choice_option, option, whole_option
 from xmach.errors import ParameterError
@@ -69,6 +80,11 @@ class MachConfig(NetworkSettings, LinearSettings):
     ranker_bytes: Any = option(
         None, "The most bytes of all ranker files; the smallest weights of profiles and classifiers are dropped.",
         lambda name, value: None if value is None else whole(name, value, 1), str, "--ranker-bytes", None,
+    )  # fmt: skip
+    ranker_goal: str = choice_option(
+        PRECISION, "What the ranker's weights are chosen for. precision: P@1 and nDCG@5; propensity: PSP@1 and PSP@5, "
+        "which count rare labels more.",
+        RANKER_GOALS, flag="--ranker-goal",
     )  # fmt: skip
     seed: int = whole_option(0, "Same seed, same bytes.", 0, 2**63 - 1, flag="--seed", parameter="random_state")
 

@@ -12,6 +12,7 @@ SQUARED_HINGE, LOGISTIC, SOFTMAX, BOTH = "squared_hinge", "logistic", "softmax",
 LINEAR_LOSSES = (SQUARED_HINGE, LOGISTIC, SOFTMAX, BOTH)
 LOGISTIC_COST = 15.0  # times the cost of the squared hinge; the best was 17 times it on bibtex, 10 on delicious
 STORE_BITS = (8, 32)
+PRECISION, PROPENSITY = RANKER_GOALS = ("precision", "propensity")  # what its weights are chosen for
 NONE, PROFILE, LINEAR_RANKER = RANKERS = ("none", "profile", "linear")  # what ranks MACH's shortlist again
 SCALINGS = ("none", "tfidf", "l2")
 EXECUTORS = (AUTO, "local", "pool")

@@ -95,6 +95,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         store_bits: int | str = DEFAULTS.store_bits,
         ranker: str = DEFAULTS.ranker,
         ranker_bytes: int | None = DEFAULTS.ranker_bytes,
+        ranker_goal: str = DEFAULTS.ranker_goal,
     ) -> None:
         self.n_buckets = n_buckets
         self.n_repetitions = n_repetitions
@@ -121,6 +122,7 @@ class MACHClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.store_bits = store_bits
         self.ranker = ranker
         self.ranker_bytes = ranker_bytes
+        self.ranker_goal = ranker_goal
 
     # --- training
 

@@ -36,6 +36,7 @@ def plan_parameters(plan: Plan, predictor: Predictor) -> dict[str, Any]:
         "n_buckets": plan.hashes.n_buckets, "n_repetitions": plan.hashes.n_repetitions, "scaling": plan.scaling,
         "features": predictor.text, "estimator": predictor.estimator, "random_state": plan.seed,
         "learner": plan.learner, "bucketing": plan.bucketing, "ranker": plan.ranker, "ranker_bytes": plan.ranker_bytes,
+        "ranker_goal": plan.ranker_goal,
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from xmach.buckets import Buckets, LearnedBuckets, UniversalHashes
-from xmach.config import NETWORK, NONE, RANDOM, LinearSettings, NetworkSettings
+from xmach.config import NETWORK, NONE, PRECISION, RANDOM, LinearSettings, NetworkSettings
 from xmach.types import AnyArray
 
 
@@ -32,6 +32,7 @@ class Plan:
     label_text: str = ""  # fingerprint of the texts of labels
     ranker: str = NONE  # what ranks the shortlist again
     ranker_bytes: int | None = None  # the most that it may take on disk
+    ranker_goal: str = PRECISION  # what its weights are chosen for
 
     def __repr__(self) -> str:
         sizes = f"{self.hashes.n_labels:,} labels, {self.hashes.n_repetitions} repetitions"
@@ -45,6 +46,8 @@ class Plan:
             told["label_text"] = self.label_text
         if self.ranker != NONE:
             told |= {"ranker": self.ranker, "ranker_bytes": self.ranker_bytes}
+        if self.ranker_goal != PRECISION:
+            told["ranker_goal"] = self.ranker_goal
         return told | {
             "n_labels": self.hashes.n_labels,
             "n_buckets": self.hashes.n_buckets,
@@ -84,6 +87,7 @@ class Plan:
             label_text=str(values.get("label_text", "")),
             ranker=str(values.get("ranker", NONE)),
             ranker_bytes=values.get("ranker_bytes"),
+            ranker_goal=str(values.get("ranker_goal", PRECISION)),
         )
 
     def with_tables(self, tables: Mapping[int, AnyArray], digests: Mapping[int, str]) -> Plan:
@@ -122,6 +126,7 @@ def _flat(values: dict[str, Any]) -> dict[str, Any]:
         "label_text": "no texts",
         "ranker": NONE,
         "ranker_bytes": None,
+        "ranker_goal": PRECISION,
         **flat,
         **values.get("network", {}),
         **values.get("linear", {}),

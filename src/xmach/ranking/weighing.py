@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from xmach.config import PRECISION, PROPENSITY
 from xmach.ranking.fusion import AS_IS, Fusion, Line
 from xmach.ranking.shortlist import Shortlist
 from xmach.types import BoolArray, DoubleArray, FloatArray, SparseRows
@@ -40,9 +41,11 @@ class Trial:
         worth: DoubleArray | None = None,
         depth: int = 0,
         row_weights: FloatArray | None = None,
+        goal: str = PRECISION,
     ) -> None:
         """`labels` (n, K): those of the rows. `worth` (K,): what finding a label counts in PSP; None: 1 for all.
         `depth`: how many places count in the quality; 0: the first five. `row_weights` (n,): what rows count there.
+        `goal`: the quality is precision or propensity-scored precision.
         """
         n_right = np.diff(labels.indptr)
         asked = np.flatnonzero(n_right > 0)
@@ -53,8 +56,10 @@ class Trial:
         own = -np.sort(
             -Shortlist(labels.indptr, labels.indices.astype(np.int64)).table(worth[labels.indices], 0.0)[asked], axis=1
         )
-        most = own[:, :_RANKS].sum(axis=1).mean() if len(asked) else 1.0  # the best that rows can reach, on average
-        self._worth = shortlist.table(np.where(right, worth[shortlist.ids] / most, 0.0), 0.0)[asked]
+        self._goal = goal
+        self._worth = shortlist.table(np.where(right, worth[shortlist.ids], 0.0), 0.0)[asked]
+        # the best that rows can reach with their first labels, on average
+        self._most = {k: own[:, :k].sum(axis=1).mean() if len(asked) else 1.0 for k in (1, _RANKS)}
         self._tables = {name: shortlist.table(values, -np.inf)[asked] for name, values in parts.items()}
         self._truth = shortlist.table(right, False)[asked]
         self._missing = shortlist.table(np.zeros(len(right), np.float32), -np.inf)[asked]
@@ -63,7 +68,10 @@ class Trial:
         self._shares = shares / shares.mean() if shares.any() else np.ones(len(asked))
 
     def quality(self, weights: Mapping[str, float]) -> float:
-        """Return the mean quality of the rows: P@1 and nDCG@5, and a tenth PSP@5; mostly nDCG if many places count."""
+        """Return the mean quality of the rows.
+
+        It is P@1 and nDCG@5 and a tenth PSP@5, or PSP@1 and PSP@5; if many places count, nDCG is most of it.
+        """
         return float(self._qualities(weights).mean()) if len(self._n_right) else 0.0
 
     def _qualities(self, weights: Mapping[str, float]) -> DoubleArray:
@@ -84,8 +92,14 @@ class Trial:
             top, np.argsort(-np.take_along_axis(total, top, axis=1), axis=1, kind="stable"), axis=1
         )
         hits = np.take_along_axis(self._truth, order, axis=1)
-        tail = np.take_along_axis(self._worth, order[:, :_RANKS], axis=1).sum(axis=1)
-        qualities: DoubleArray = (1.0 - _TAIL) / 2 * (hits[:, 0] + self._ndcg(hits[:, :_RANKS], _RANKS)) + _TAIL * tail
+        worth = np.take_along_axis(self._worth, order[:, :_RANKS], axis=1)
+        tail = worth.sum(axis=1) / self._most[_RANKS]
+        qualities: DoubleArray
+        if self._goal == PROPENSITY:
+            qualities = (worth[:, 0] / self._most[1] + tail) / 2
+        else:
+            both = hits[:, 0] + self._ndcg(hits[:, :_RANKS], _RANKS)
+            qualities = (1.0 - _TAIL) / 2 * both + _TAIL * tail
         if self._depth > _RANKS:
             qualities = (1.0 - _DEPTH_SHARE) * qualities + _DEPTH_SHARE * self._ndcg(hits, self._depth)
         return qualities * self._shares

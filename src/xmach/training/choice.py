@@ -13,6 +13,7 @@ from xmach.predictor import Predictor
 from xmach.ranking import Fusion, Ranking, Shortlist
 from xmach.ranking.fusion import PARTS
 from xmach.ranking.weighing import DEPTH, Trial
+from xmach.training.job import Job
 from xmach.types import FloatArray
 
 
@@ -43,13 +44,14 @@ class RankerChoice:
         )
 
 
-def best_fusion(ranking: Ranking, predictor: Predictor, data: Dataset, held_out: Dataset) -> tuple[Fusion, float]:
-    """Return the fusion that ranks held-out rows best, and the quality it reaches; `data` are the training rows."""
+def best_fusion(ranking: Ranking, predictor: Predictor, job: Job, held_out: Dataset) -> tuple[Fusion, float]:
+    """Return the fusion that ranks held-out rows best for the job's goal, and the quality it reaches."""
+    data = job.data
     shortlist, parts = _candidates(ranking, predictor, held_out)
     worth = 1.0 / propensities(data.label_counts().dense(), data.n_rows)
     labels = replace(held_out.labels, n_columns=max(held_out.labels.n_columns, len(worth)))
     depth = 0 if ranking.texts is None else DEPTH
-    return Trial(shortlist, parts, labels, worth, depth, held_out.weights).fit()
+    return Trial(shortlist, parts, labels, worth, depth, held_out.weights, job.plan.ranker_goal).fit()
 
 
 def _candidates(ranking: Ranking, predictor: Predictor, rows: Dataset) -> tuple[Shortlist, dict[str, FloatArray]]:

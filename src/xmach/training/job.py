@@ -9,7 +9,19 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from xmach.buckets import Buckets, UniversalHashes, clustered_repetitions
-from xmach.config import AUTO, BOTH, LEARNERS, LINEAR, LOGISTIC, NETWORK, SOFTMAX, STORE_BITS, MachConfig
+from xmach.config import (
+    AUTO,
+    BOTH,
+    LEARNERS,
+    LINEAR,
+    LOGISTIC,
+    NETWORK,
+    NONE,
+    PRECISION,
+    SOFTMAX,
+    STORE_BITS,
+    MachConfig,
+)
 from xmach.data import Dataset, LabelTexts
 from xmach.data.read.rows import row_offsets, row_order
 from xmach.errors import InputError
@@ -85,6 +97,7 @@ def plan_training(
         label_text=label_text.fingerprint if fingerprints and label_text is not None else "",
         ranker=config.ranker,
         ranker_bytes=config.ranker_bytes,
+        ranker_goal=PRECISION if config.ranker == NONE else config.ranker_goal,
     )
     expected_weights = None
     if config.learner == LINEAR:

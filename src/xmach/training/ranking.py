@@ -75,7 +75,7 @@ def _chosen(parts: RankerParts, ranking: Ranking, negatives: SharedArrays) -> Ra
     for cost in COSTS:
         ranking = replace(ranking, ranker=None)  # of the cost before
         ranking = replace(ranking, ranker=parts.classifiers(negatives, cost, most_bytes))
-        fusion, quality = best_fusion(ranking, parts.predictor, job.data, job.validation)
+        fusion, quality = best_fusion(ranking, parts.predictor, job, job.validation)
         if best is None or quality > best[0]:
             best = quality, RankerChoice(fusion, cost)
     assert best is not None
@@ -84,7 +84,7 @@ def _chosen(parts: RankerParts, ranking: Ranking, negatives: SharedArrays) -> Ra
 
 def _chosen_without_ranker(parts: RankerParts, ranking: Ranking) -> RankerChoice:
     assert parts.job.validation is not None
-    return RankerChoice(best_fusion(ranking, parts.predictor, parts.job.data, parts.job.validation)[0], 0.0)
+    return RankerChoice(best_fusion(ranking, parts.predictor, parts.job, parts.job.validation)[0], 0.0)
 
 
 def _in_words(ranking: Ranking | None) -> str:
