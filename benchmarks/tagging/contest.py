@@ -21,10 +21,10 @@ from benchmarks.peers.runs import Limits, run_once
 from benchmarks.peers.sources import digest_of
 from benchmarks.places import OUT, ROOT, write_results
 from benchmarks.tagging.environments import library_version, python_of
-from benchmarks.tagging.report import result_table, summary
+from benchmarks.tagging.report import QUALITY, result_table, summary
 from benchmarks.tagging.sets import SETS, provide_set
 from benchmarks.tagging.tagger import TAGGERS
-from xmach.metrics import RankingMetrics
+from xmach.metrics import PropensityScored, RankingMetrics, RecallByFrequency, frequency_groups, propensities
 from xmach.planning import parse_bytes
 from xmach.types import IntArray
 
@@ -86,11 +86,17 @@ def contest(
 
 
 def judge(data: Path, best: IntArray) -> dict[str, float]:
-    """Return P@1, P@3, P@5 and recall@100 of (n, 100) predicted labels; the usual definitions."""
-    metrics = RankingMetrics((1, 3, 5, DEPTH), ["precision", "recall"])
+    """Return the quality of (n, 100) predicted labels: P@k, recall@100 of all labels and of three groups, PSP@k.
+
+    Propensities and groups (head, torso, tail) are those of the training rows.
+    """
+    trained = load_npz(data / "train_y.npz")
+    counts = np.bincount(trained.indices, minlength=trained.shape[1])
+    scored, groups = PropensityScored(propensities(counts, trained.shape[0])), frequency_groups(counts)
+    metrics = RankingMetrics((1, 3, 5, DEPTH), ["precision", "recall"], corpus=[scored, RecallByFrequency(groups)])
     metrics.update(load_npz(data / "test_y.npz"), best)
     found = metrics.result()
-    return {name: found[name] for name in ("precision@1", "precision@3", "precision@5", f"recall@{DEPTH}")}
+    return {name: found[name] for names in QUALITY.values() for name in names}
 
 
 def _measure(contestant: Contestant, data: Path, limits: Limits, turn: int, place: Path) -> dict[str, Any]:

@@ -8,10 +8,19 @@ from typing import Any
 
 from benchmarks.contest import Spread, figures
 from benchmarks.places import table
+from xmach.metrics import GROUPS
 from xmach.planning import human_bytes
 
 Row = dict[str, Any]
-_QUALITY = {"P@1": "precision@1", "P@3": "precision@3", "P@5": "precision@5", "recall@100": "recall@100"}
+QUALITY = {  # columns of the table
+    "P@1": ["precision@1"],
+    "P@3": ["precision@3"],
+    "P@5": ["precision@5"],
+    "recall@100": ["recall@100"],
+    "head / torso / tail": [f"recall@100 {group}" for group in GROUPS],
+    "PSP@1 / 3 / 5": [f"psp@{k}" for k in (1, 3, 5)],
+}
+_NAMES = [name for names in QUALITY.values() for name in names]
 _TRAINING = ("train: prepare", "train: train", "train: save")
 _PREDICTING = ("predict: open", "predict: predict")
 _SIZES = {"on disk": "bytes", "memory, training": "training memory", "memory, predicting": "predicting memory"}
@@ -26,7 +35,7 @@ def summary(rounds: Sequence[Row]) -> Row:
     if failed:
         return {name: failed[0][name] for name in ("failed", "while") if name in failed[0]}
     return {
-        "quality": {name: mean(each["quality"][name] for each in rounds) for name in _QUALITY.values()},
+        "quality": {name: mean(each["quality"][name] for each in rounds) for name in _NAMES},
         "training seconds": {kind: _spread(rounds, _TRAINING, kind) for kind in ("cpu", "wall")},
         "predicting seconds": {kind: _spread(rounds, _PREDICTING, kind) for kind in ("cpu", "wall")},
         **{name: max(each[name] for each in rounds) for name in _SIZES.values()},
@@ -35,16 +44,21 @@ def summary(rounds: Sequence[Row]) -> Row:
 
 def result_table(rows: Sequence[Row]) -> str:
     """Format rows as Markdown: quality in %, seconds of the processor (of the clock in the JSON file), sizes."""
-    header = ["contestant", *_QUALITY, "training, CPU s", "predicting, CPU s", *_SIZES]
+    header = ["contestant", *QUALITY, "training, CPU s", "predicting, CPU s", *_SIZES]
     return table(header, [_cells(row, len(header)) for row in rows])
 
 
 def _cells(row: Row, width: int) -> list[str]:
     if "failed" in row:
         return [row["contestant"], row["failed"], *["-"] * (width - 2)]
-    quality = [f"{100 * row['quality'][name]:.2f}" for name in _QUALITY.values()]
+    quality = [_percent([row["quality"][name] for name in names]) for names in QUALITY.values()]
     seconds = [_shown(row[f"{part} seconds"]["cpu"]) for part in ("training", "predicting")]
     return [row["contestant"], *quality, *seconds, *(human_bytes(row[name]) for name in _SIZES.values())]
+
+
+def _percent(shares: Sequence[float]) -> str:
+    """Two digits of a single figure, one of several."""
+    return " / ".join(f"{100 * share:.{2 if len(shares) == 1 else 1}f}" for share in shares)
 
 
 def _spread(rounds: Sequence[Row], parts: Sequence[str], kind: str) -> dict[str, float]:

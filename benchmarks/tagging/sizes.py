@@ -84,4 +84,4 @@ def size_table(models: dict[str, list[dict[str, Any]]], trees: dict[str, dict[st
 
 
 def _percent(quality: dict[str, float]) -> list[str]:
-    return [f"{100 * value:.2f}" for value in quality.values()]
+    return [f"{100 * quality[name]:.2f}" for name in ("precision@1", "precision@3", "precision@5", "recall@100")]

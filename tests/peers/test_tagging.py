@@ -17,7 +17,7 @@ from benchmarks.tagging import environments, sizes
 from benchmarks.tagging.contest import contest, contestant_of, judge, main
 from benchmarks.tagging.environments import is_made, library_version, python_of
 from benchmarks.tagging.gazetteer import names_of, split_names
-from benchmarks.tagging.report import result_table, summary
+from benchmarks.tagging.report import QUALITY, result_table, summary
 from benchmarks.tagging.sets import SETS, TaggedRows, label_rows, provide_set, word_features, write_set
 from benchmarks.tagging.tagger import TAGGERS, Environment
 from scipy.sparse import csr_matrix, load_npz
@@ -201,11 +201,13 @@ def test_precision_counts_hits_of_the_first_k(tmp_path: Path) -> None:
     assert found["precision@3"] == pytest.approx((2 / 3 + 1 / 3) / 2)
     assert found["precision@5"] == pytest.approx((2 / 5 + 1 / 5) / 2)
     assert found["recall@100"] == 1.0
+    assert found["recall@100 head"] == 1.0
+    assert found["psp@1"] == pytest.approx(1 / 2)  # all labels are equally rare
 
 
 def _run(precision: float, seconds: float) -> dict[str, Any]:
     parts = ("train: prepare", "train: train", "train: save", "predict: open", "predict: predict")
-    quality = dict.fromkeys(("precision@1", "precision@3", "precision@5", "recall@100"), precision)
+    quality = dict.fromkeys((name for names in QUALITY.values() for name in names), precision)
     used = {part: {"cpu": seconds, "wall": 2 * seconds} for part in parts}
     return {"quality": quality, "seconds": used, "bytes": 2048, "training memory": 0, "predicting memory": 0}
 
@@ -216,7 +218,8 @@ def test_rounds_become_one_row() -> None:
     assert row["training seconds"]["cpu"] == {"median": 4.5, "low": 3.0, "high": 6.0}
     assert row["predicting seconds"]["wall"] == {"median": 6.0, "low": 4.0, "high": 8.0}
     text = result_table([{"contestant": "some", **row}])
-    assert "| some | 55.00 | 55.00 | 55.00 | 55.00 | 4.5 (3 to 6) | 3 (2 to 4) | 2.00 KiB |" in text
+    many = "55.0 / 55.0 / 55.0"
+    assert f"| some | 55.00 | 55.00 | 55.00 | 55.00 | {many} | {many} | 4.5 (3 to 6) | 3 (2 to 4) | 2.00 KiB |" in text
     assert summary([_run(0.5, 1.0), {"failed": "out of memory", "while": "train"}])["failed"] == "out of memory"
 
 
