@@ -2,10 +2,10 @@
 
     python -m benchmarks ten-million
 
-The second stage is trained with shards in a model folder, as any other. Two things are cut short,
-because they would take hours: the sketch is trained on a sample of the rows, and most rows get random labels as their
-shortlist. So the time of a shortlist is measured on some shards of rows, and memory on as many negatives as there would
-be. Accuracy is not measured.
+The second stage is trained with shards in a model folder, as any other. Three things are cut
+short, because they would take hours: the sketch is trained on a sample of the rows; rows get random labels as their
+shortlists, as many as real ones have; and one shard of classifiers is trained, which stands for the others. So times of
+a shortlist and of a classifier are measured on some, and memory on as many as there would be. Accuracy is not measured.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ from xmach.training.choice import RankerChoice
 from xmach.training.job import Job
 from xmach.training.ranking import train_ranking
 from xmach.training.run import Resources
-from xmach.training.shards import ShortlistShard
+from xmach.training.shards import RankerShard, ShortlistShard
 from xmach.types import AnyArray
 
 VALUES = 6  # of a row
 ROWS_PER_LABEL = 1.05
-SKETCH_ROWS = 300_000
+SKETCH_ROWS, TIMED_ROWS = 30_000, 8192
+LARGEST_SHARD = 2**16  # rows
 LISTED = 69  # wrong labels on a row's shortlist
 CHOICE = RankerChoice(Fusion({"mach": 1.0, "ranker": 1.0, "profile": 1.0}), cost=1.0)
 
@@ -50,7 +51,6 @@ def main(*options: str) -> None:
     parser = argparse.ArgumentParser("ten-million")
     parser.add_argument("--labels", type=int, default=10_000_000)
     parser.add_argument("--ranker-bytes", type=int, default=2_000_000_000)
-    parser.add_argument("--every", type=int, default=128, help="one shard of rows in so many gets real shortlists")
     given = parser.parse_args(list(options))
     with tempfile.TemporaryDirectory(prefix="xmach-ten-") as folder:
         results = measure(given, Path(folder) / "model")
@@ -66,9 +66,10 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     data = synthetic_rows(n_labels, round(ROWS_PER_LABEL * n_labels), VALUES, seed=0)
     clock.close("rows are made")
     job, predictor, store = _sketched(data, given.ranker_bytes, folder, clock)
-    shortlists, resources = Shortlists(given.every), Resources(store, LocalExecutor(), clock.hear)
+    cut, resources = Cut(n_labels), Resources(store, LocalExecutor(), clock.hear)
     with (
-        patch.object(ShortlistShard, "run", lambda shard: shortlists.of(shard)),
+        patch.object(ShortlistShard, "run", lambda shard: cut.shortlist(shard)),
+        patch.object(RankerShard, "run", lambda shard: cut.classifiers(shard)),
         patch.object(ranking_module, "choose_by_trial", lambda *_: CHOICE),
     ):
         ranking = train_ranking(job, predictor, MachConfig(), resources, fit)
@@ -78,7 +79,7 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     clock.close("files are written")
     files = {path.name: path.stat().st_size for path in folder.glob("*.safetensors")}
     sizes = {"labels": n_labels, "rows": data.n_rows, "files": files, "kept": ranking.n_weights}
-    return sizes | {"shortlists": shortlists.facts(), "stages": clock.stages}
+    return sizes | cut.facts | {"stages": clock.stages}
 
 
 def _sketched(data: Dataset, ranker_bytes: int, folder: Path, clock: Clock) -> tuple[Job, Predictor, ModelStore]:
@@ -99,38 +100,34 @@ def _sketched(data: Dataset, ranker_bytes: int, folder: Path, clock: Clock) -> t
     return Job(plan, LinearLearner(plan.linear), data, None, predictor.scaler), predictor, store
 
 
-class Shortlists:
-    """Real shortlists for some shards of rows, random ones for the others."""
+class Cut:
+    """Runs some shards, and lets the others repeat what these gave."""
 
-    def __init__(self, every: int) -> None:
-        self._every, self._run = every, ShortlistShard.run
-        self._cpu, self._rows, self._wrong, self._shards = 0.0, 0, 0, 0
+    def __init__(self, n_labels: int) -> None:
+        draw = np.random.default_rng(0)
+        self._n_labels, self._list, self._train = n_labels, ShortlistShard.run, RankerShard.run
+        self._listed = draw.integers(0, n_labels, (LARGEST_SHARD, LISTED), dtype=np.int32)
+        self._trained: dict[str, AnyArray] = {}
+        self.facts: dict[str, float] = {}
 
-    def of(self, shard: ShortlistShard) -> dict[str, AnyArray]:
-        """The wrong labels of a shard's rows."""
-        self._shards += 1
-        if self._shards % self._every != 1:
-            return _random_shortlists(shard)
-        begun = cpu_seconds()
-        found = self._run(shard)
-        if self._shards > 1:  # the first one makes the decoder's tables
-            self._cpu += cpu_seconds() - begun
-            self._rows, self._wrong = self._rows + shard.size, self._wrong + len(found["ids"])
-            print(f"shortlists so far: {self.facts()}", flush=True)
-        return found
+    def shortlist(self, shard: ShortlistShard) -> dict[str, AnyArray]:
+        """Random labels for the rows of a shard; beforehand, real ones for some rows, to see how long that takes."""
+        if "ms_per_shortlist" not in self.facts:
+            for rows in (range(64), range(TIMED_ROWS)):  # the first ones make the decoder's tables
+                begun = cpu_seconds()
+                found = self._list(replace(shard, rows=rows))
+            self.facts["ms_per_shortlist"] = 1000 * (cpu_seconds() - begun) / TIMED_ROWS
+            self.facts["wrong_labels_listed"] = len(found["ids"]) / TIMED_ROWS
+            print(self.facts, flush=True)
+        ids = (self._listed[: len(shard.rows)] + np.int64(7919 * shard.rows.start)) % self._n_labels
+        return {"indptr": np.arange(0, ids.size + 1, LISTED), "ids": ids.astype(np.int32).reshape(-1)}
 
-    def facts(self) -> dict[str, float]:
-        """What a real shortlist takes, and how many wrong labels it has."""
-        rows = max(1, self._rows)
-        return {"rows": self._rows, "cpu_ms_per_row": 1000 * self._cpu / rows, "wrong_per_row": self._wrong / rows}
-
-
-def _random_shortlists(shard: ShortlistShard) -> dict[str, AnyArray]:
-    """As many labels for each row of a shard as a real shortlist has, ascending, none of them the row's own."""
-    draw = np.random.default_rng(shard.rows.start)
-    labels, n_labels = shard.material.labels.open(), shard.material.n_labels
-    own = labels["indices"][np.arange(shard.rows.start, shard.rows.stop, shard.rows.step)]  # each row has one
-    edges = np.linspace(0, n_labels, LISTED + 1).astype(np.int64)
-    ids = (edges[:-1] + draw.integers(0, np.diff(edges) - 1, (len(own), LISTED))).astype(np.int32)
-    ids += ids == own[:, None]  # the next one, which is in the same stretch
-    return {"indptr": np.arange(0, ids.size + 1, LISTED), "ids": ids.reshape(-1)}
+    def classifiers(self, shard: RankerShard) -> dict[str, AnyArray]:
+        """The classifiers of the first labels; for the others, the same again."""
+        if len(self._trained.get("biases", ())) != shard.size:
+            begun = cpu_seconds()
+            self._trained = self._train(shard)
+            self.facts["ms_per_classifier"] = 1000 * (cpu_seconds() - begun) / shard.size
+            self.facts["weights_per_classifier"] = len(self._trained["values"]) / shard.size
+            print(self.facts, flush=True)
+        return self._trained
