@@ -163,11 +163,14 @@ def test_a_share_that_is_none(share: float) -> None:
 
 
 def test_a_score_mixes_two_estimates() -> None:
-    parts = {"mach": np.array([-3.0, -0.5], np.float32), "text": np.array([-0.2, -2.0], np.float32)}
+    values = {"mach": [-3.0, -0.5, -9.0], "text": [-0.2, -2.0, -0.1], "unseen": [0.0, 0.0, 1.0]}
+    parts = {name: np.array(each, np.float32) for name, each in values.items()}
     fusion = Fusion({"mach": 0.1, "text": 4.0}, 0.8, -1.5, share=0.1, sketch=Line(1.4, -0.9))
     summed = 1 / (1 + np.exp(-(0.8 * (0.1 * parts["mach"] + 4.0 * parts["text"]) - 1.5)))
     alone = 1 / (1 + np.exp(-(1.4 * parts["mach"] - 0.9)))
-    assert fusion.scores(parts) == pytest.approx(0.9 * summed + 0.1 * alone, rel=1e-5)
+    expected = 0.9 * summed + 0.1 * alone
+    expected[2] = summed[2]  # nothing was learned of this label
+    assert fusion.scores(parts) == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_sketch_gets_a_share_beside_texts_if_rows_rank_better_with_it() -> None:
@@ -176,7 +179,8 @@ def test_the_sketch_gets_a_share_beside_texts_if_rows_rank_better_with_it() -> N
     text = (right + rng.normal(size=len(right))).astype(np.float32)
     knows, knows_not = (3.0 * right + rng.normal(size=len(right)) - 6.0, rng.normal(size=len(right)) - 6.0)
     for name, mach, expected in (("text", knows, True), ("text", knows_not, False), ("profile", knows, False)):
-        trial = Trial(shortlist, {"mach": mach.astype(np.float32), name: text}, labels)
+        nothing = np.zeros(len(right), np.float32)
+        trial = Trial(shortlist, {"mach": mach.astype(np.float32), name: text, "unseen": nothing}, labels)
         alone = Fusion({name: 1.0})
         fusion, qualities = trial._with_sketch(trial._calibrated(alone), trial._qualities(alone.weights))
         assert (fusion.share > 0) == expected

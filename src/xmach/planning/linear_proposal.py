@@ -27,13 +27,13 @@ def linear_buckets(n_labels: int, usual: int, *, joint: bool = False, n_features
     memory has room for: all d x B weights are trained at once.
     """
     if joint:
-        return max(2, min(n_labels, 2 * usual, JOINT_WEIGHTS // n_features))
+        return max(2, min(n_labels, 2 * usual, JOINT_WEIGHTS // max(1, n_features)))
     return max(usual, min(LINEAR_BUCKETS, 2 * n_labels // 3))
 
 
 def fits_joint(n_features: int, usual: int) -> bool:
     """Whether buckets can be trained together: if there is room for a quarter of the usual number at least."""
-    return JOINT_WEIGHTS // n_features >= usual // 4
+    return JOINT_WEIGHTS // max(1, n_features) >= usual // 4
 
 
 def linear_repetitions(request: Request, n_buckets: int) -> range:

@@ -13,7 +13,8 @@ The score is a mixture of two estimates of the probability that a label on the s
 
     (1 - share) * sigmoid(line of the weighted sum) + share * sigmoid(line of mach)
 
-Both lines are fitted on the held-out candidates by logistic regression. With label texts, a weighted sum serves either
+Both lines are fitted on the held-out candidates by logistic regression. Of a label without training rows, the sketch
+says nothing: its score is the first estimate. With label texts, a weighted sum serves either
 queries that name a product or queries that many products match; the mixture serves both.
 """
 
@@ -89,12 +90,15 @@ class Fusion:
     def scores(self, parts: Mapping[str, FloatArray]) -> FloatArray:
         """Return the scores (m,) in (0, 1) of candidates, given the values (m,) of the parts that are used."""
         scores = Line(self.slope, self.intercept).probabilities(self.sums(parts))
-        return self.blended(scores, parts["mach"]) if self.share else scores
+        return self.blended(scores, parts) if self.share else scores
 
-    def blended(self, probabilities: FloatArray, mach: FloatArray) -> FloatArray:
-        """Return the scores, given what the weighted sum says and the values of `mach`."""
+    def blended(self, probabilities: FloatArray, parts: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the scores, given what the weighted sum says; where a label has no training rows, that is all."""
+        sketch = self.sketch.probabilities(parts["mach"])
+        if "unseen" in parts:
+            np.copyto(sketch, probabilities, where=parts["unseen"] > 0.0)
         share = np.float32(self.share)
-        scores: FloatArray = (np.float32(1.0) - share) * probabilities + share * self.sketch.probabilities(mach)
+        scores: FloatArray = (np.float32(1.0) - share) * probabilities + share * sketch
         return scores
 
     def sums(self, parts: Mapping[str, FloatArray]) -> FloatArray:

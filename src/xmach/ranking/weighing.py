@@ -22,7 +22,7 @@ _OFFSETS = {"prior": (0.05, 0.1, 0.2, 0.4), "unseen": (0.5, 1.0, 2.0, 4.0, 8.0)}
 _ALWAYS = ("mach", "text")  # always count: held-out rows hardly show the labels that only have a text
 _UNSEEN_PENALTY = 1.0  # of a label that no row has shown to be right, in units of the weighted sum
 _PENALTY_SHARES = (1.0, 0.75, 0.5, 0.25)
-_SKETCH_SHARES = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)  # of the sketch's own estimate in the score, if any
+_SKETCH_SHARES = (0.01, 0.02, 0.03, 0.05, 0.1)  # of the sketch's own estimate in the score, if any
 _ROUNDS = 4
 _LEAST_GAIN = 5e-4  # of the mean quality; a part that brings less is left out
 _SURE = 1.0  # standard errors that a gain must exceed: with 0 noise gets a weight, with 1.5 tate loses its profiles
@@ -187,7 +187,7 @@ class Trial:
         least, without = self._likelihood(summed), best
         for share in _SKETCH_SHARES:
             tried = replace(fusion, share=share)
-            scores = tried.blended(summed, self._parts["mach"])
+            scores = tried.blended(summed, self._parts)
             qualities = self._judged(self._shortlist.table(scores, -np.inf)[self._asked])
             if self._likelihood(scores) > least and _gain(without, qualities) <= 0.0:
                 found, best = tried, qualities
