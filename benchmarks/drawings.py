@@ -107,6 +107,15 @@ def draw_memory(results: Results, path: Path) -> None:
     bars(path, "Peak memory against what the plan says, one run each", [Panel("measured peak, % of the plan", groups)])
 
 
+def draw_stages(results: Results, path: Path) -> None:
+    """The time and the memory of each stage of one run."""
+    panels = [
+        Panel(words, {"": {each["stage"]: once(each[name] / unit) for each in results["stages"]}})
+        for words, name, unit in (("CPU seconds", "cpu", 1.0), ("GB of memory at its peak", "peak", 1e9))
+    ]
+    bars(path, f"{results['labels']:,} labels, {results['rows']:,} rows: each stage of one run", panels)
+
+
 def draw_presets(results: Results, path: Path) -> None:
     """A training step and the memory of a repetition, by preset."""
     steps = {f"{each['preset']}, all R: {each['total_hours']:,.1f} h": Spread(**each["step"]) for each in results}
@@ -192,6 +201,8 @@ DRAWINGS: Mapping[str, Callable[[Results, Path], None]] = {
     "executors": draw_executors,
     "reading": draw_reading,
     "memory": draw_memory,
+    "many-labels": draw_stages,
+    "ten-million": draw_stages,
     "presets": draw_presets,
     "learners": draw_learners,
     "multilabel": draw_multilabel,

@@ -31,6 +31,7 @@ OWN = {
 }
 RATIO = {"median": 2.0, "low": 1.5, "high": 3.0}
 PROCESS = {"imports": 0.7, "verification": 2.0, "opening": 0.01, "answer": 0.5, "private": 1, "ids": [[1]]}
+STAGES = {"labels": 9, "rows": 20, "stages": [{"stage": "label profiles", "wall": 2.0, "cpu": 1.5, "peak": 3e9}]}
 RESULTS: dict[str, Any] = {
     "training": [
         {"shape": {"name": name}, "ratios": {"xmach": {"PyTorch": RATIO, "PyTorch fused": RATIO}}} for name in "ab"
@@ -67,6 +68,8 @@ RESULTS: dict[str, Any] = {
         {"run": run, "case": "small", "planned": 2**28, "measured": 2**28, "ratio": 0.98}
         for run in ("train", "predict")
     ],
+    "many-labels": STAGES,
+    "ten-million": STAGES,
     "presets": [{"preset": "odp", "total_hours": 12.5, "step": RATIO, "training_bytes": 3 * 2**30}],
     "learners": [
         {"learner": "network", "estimator": name, "seconds": 20.0}
