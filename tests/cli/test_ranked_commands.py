@@ -10,8 +10,10 @@ import pytest
 from tests.command_server import CommandServer
 from tests.conftest import Run, checked, made_up
 
+from xmach.cli.progress import training_output
 from xmach.data import write_xmc
 from xmach.store import load
+from xmach.training import StageProgress
 
 OPTIONS = [
     "--learner", "linear", "--linear-loss", "squared_hinge", "--buckets", 20, "--repetitions", 3, "--cost", 1,
@@ -100,3 +102,19 @@ def test_train_and_inspect_tell_the_weights_as_json(xmach: Run, trained: Path, r
     line = next(line for line in xmach("inspect", trained).stdout.splitlines() if line.startswith("ranker"))
     assert ("cost" in line) == ("ranker" in told)
     assert f"weights mach {told['mach']:.3g}" in line
+
+
+def test_a_stage_that_comes_again_is_timed_anew(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The classifiers of labels are trained at three costs."""
+    clock = [0.0]
+    monkeypatch.setattr("xmach.cli.progress.time.monotonic", lambda: clock[0])
+    with training_output() as show:
+        for clock[0], done in ((0.0, 10), (20.0, 90), (60.0, 10), (80.0, 50)):
+            show(StageProgress("classifiers of labels", done, 100, "labels"))
+    shown = capsys.readouterr().err.splitlines()
+    assert shown == [
+        "classifiers of labels: 90%, 4 labels/s, 2 s left",
+        "classifiers of labels: 50%, 2 labels/s, 25 s left",
+    ]

@@ -32,7 +32,7 @@ class Meter:
     """Shows how far a piece of work is; `update` may be called as often as one likes."""
 
     def __init__(self, what: str, unit: str) -> None:
-        self.what, self.unit = what, unit
+        self.what, self.unit, self.done = what, unit, 0
         self._begun = self._shown = time.monotonic()
         self._first: int | None = None  # work that was done before this run does not count as speed
         self._bar: Progress | None = None
@@ -52,7 +52,7 @@ class Meter:
 
     def update(self, done: int, total: int, note: str = "") -> None:
         """Say that `done` of `total` units are done."""
-        now = time.monotonic()
+        now, self.done = time.monotonic(), done
         self._first = done if self._first is None else self._first
         speed = (done - self._first) / max(now - self._begun, 1e-9)
         text = f"{speed:,.0f} {self.unit}/s{note}"
@@ -79,17 +79,19 @@ def training_output() -> Iterator[ProgressHandler]:
 
     Warnings and errors name options as they are typed.
     """
-    meters: dict[str, Meter] = {}
+    meter: Meter | None = None
     log = logging.getLogger("xmach")
     handler, level = _Lines(), log.level
     with ExitStack() as stack, warnings.catch_warnings():
 
         def show(progress: StageProgress) -> None:
-            if progress.stage not in meters:
+            nonlocal meter
+            # a stage may come again: the classifiers of labels are trained at three costs
+            if meter is None or progress.stage != meter.what or progress.done < meter.done:
                 stack.close()  # one bar at a time: the stage before is over
-                meters[progress.stage] = stack.enter_context(Meter(progress.stage, progress.unit))
+                meter = stack.enter_context(Meter(progress.stage, progress.unit))
             note = "" if progress.loss is None else f", loss {progress.loss:.4f}"
-            meters[progress.stage].update(progress.done, progress.total, note)
+            meter.update(progress.done, progress.total, note)
 
         warnings.simplefilter("always", UserWarning)  # whatever PYTHONWARNINGS says
         warnings.showwarning = lambda message, *where: say(f"warning: {with_flags(str(message))}")
