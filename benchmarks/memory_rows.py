@@ -45,7 +45,7 @@ def write_titles(n_labels: int, path: Path) -> None:
 
 
 def drawn_rows(shape: Shape, data: DataSize, n_rows: int, seed: int) -> Dataset:
-    """Rows with just so many values and labels, drawn evenly."""
+    """Rows with exactly the planned number of values and labels, drawn evenly."""
     draw = np.random.default_rng(seed)
     features = _sparse(draw, n_rows, shape.n_features, round(data.nonzeros_per_row))
     return Dataset(features, _sparse(draw, n_rows, shape.n_labels, round(data.labels_per_row)))

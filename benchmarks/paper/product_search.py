@@ -164,7 +164,7 @@ def report(name: str, experiment: Experiment) -> list[dict[str, Any]]:
     text += _chance(rows, Questions.open(provide(experiment.source)).sessions)
     for row in rows:
         row.pop("recalls", None)  # thousands of numbers that no reader needs
-    text += "\nAll queries alike, %\n\n" + tables.quality_table(rows)
+    text += "\nAll queries counted equally, %\n\n" + tables.quality_table(rows)
     text += "\nMatching: the first 100 of all products. Of each kind the model with the best recall above, on these "
     text += "very queries: a kind with more rows has more chances\n\n" + tables.matching_table(rows)
     if any(row.get("ranking") for row in rows):
@@ -179,8 +179,8 @@ def _chance(rows: list[dict[str, Any]], sessions: FloatArray) -> str:
     found = tables.chance_table(rows, sessions)
     if not found:
         return ""
-    alike = tables.effective_number(sessions)
-    weights = f"the weights of {len(sessions):,} queries leave as much to chance as {alike:,.0f} alike"
+    effective = tables.effective_number(sessions)
+    weights = f"the weights of {len(sessions):,} queries leave as much to chance as {effective:,.0f} equal ones"
     return (
         f"\nWeighted recall@100 above the best DSSM's, points, 95 % of it with queries drawn anew; {weights}\n\n{found}"
     )

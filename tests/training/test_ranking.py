@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.checks.small_shards import small_shards
 from tests.conftest import made_up
 
 from xmach.data import Dataset, LabelTexts
@@ -43,11 +44,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module", autouse=True)
 def every_part_in_small_shards() -> Iterator[None]:
-    """Several shards of everything, and no part is left out."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts_module, "LEAST_SHARD_LABELS", 16)
-        patch.setattr(parts_module, "_LEAST_ROWS", 256)
-        patch.setattr(weighing, "_LEAST_GAIN", -1.0)
+    with small_shards(256):
         yield
 
 

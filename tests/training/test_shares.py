@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.checks.small_shards import small_shards
 from tests.conftest import made_up
 from tests.training.test_ranking import CONFIG, DATA, LOCAL, Stopped, contents, give_up, when
 
 from xmach.errors import ModelIncomplete, ParameterError, PlanMismatch
-from xmach.ranking import weighing
 from xmach.store import ModelStore
 from xmach.training import Fitted, StageProgress, fit
 from xmach.training import ranker_parts as parts_module
@@ -27,10 +27,7 @@ HELD_OUT, ROWS = DATA.slice(0, 100), DATA.slice(100, 600)
 
 @pytest.fixture(scope="module", autouse=True)
 def every_part_in_small_shards() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts_module, "LEAST_SHARD_LABELS", 16)
-        patch.setattr(parts_module, "_LEAST_ROWS", 128)
-        patch.setattr(weighing, "_LEAST_GAIN", -1.0)
+    with small_shards(128):
         yield
 
 
