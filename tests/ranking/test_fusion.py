@@ -187,6 +187,21 @@ def test_the_sketch_gets_a_share_beside_texts_if_rows_rank_better_with_it() -> N
         assert (qualities.mean() > trial.quality(alone.weights)) == expected
 
 
+def test_the_sketch_gets_no_share_that_ranks_rows_worse() -> None:
+    """Texts rank each row perfectly, but some rows match no text well: there the sketch's estimate would win."""
+    shortlist, labels = made_up()
+    right, rng = shortlist.are_labels(labels), np.random.default_rng(0)
+    level = np.repeat(4.0 * rng.normal(size=N_ROWS), np.diff(shortlist.indptr))
+    parts = {"mach": 2.0 * right + rng.normal(size=len(right)), "text": right + level, "unseen": np.zeros(len(right))}
+    trial = Trial(shortlist, {name: values.astype(np.float32) for name, values in parts.items()}, labels)
+    alone = trial._calibrated(Fusion({"text": 1.0}))
+    mixed = replace(alone, share=0.1)
+    assert trial._likelihood(mixed.scores(trial._parts)) > trial._likelihood(alone.scores(trial._parts))
+    fusion, qualities = trial._with_sketch(alone, trial._qualities(alone.weights))
+    assert fusion.share == 0.0
+    assert qualities.mean() == trial.quality(alone.weights)
+
+
 def test_rows_without_labels_do_not_count() -> None:
     shortlist, labels = made_up()
     part = {"mach": shortlist.are_labels(labels).astype(np.float32)}
